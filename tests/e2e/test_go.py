@@ -581,6 +581,30 @@ def test_a_runner_that_is_killed_at_a_step_has_every_act_done_once(
     assert company.repo.yolo_fs("verify").returncode == 0
 
 
+def test_what_an_agent_said_that_ended_while_nobody_watched_is_heard(company: Company) -> None:
+    company.configure()
+    says = ANSWERING.rpartition(" ")[2]
+    text = HELD.replace("from yolo_fs.demo.agent import main", "import runpy")
+    script = company.repo.file(
+        "../held.py", text.replace("main()", f"runpy.run_path({says!r}, run_name='__main__')")
+    )
+    held = company.repo.file("../critique", "")
+    words = ("--host", "claude", "--approve", "plan")
+    runner = company.begin("a", "login", *words, program=played_by(script))
+    folder = company.repo.git_dir / "yolo-fs/company"
+    wait_for(lambda: numbers(folder, "critic"), "nobody was started")
+    runner.kill()
+    runner.communicate(timeout=DEADLINE_S)
+    held.unlink()
+    (pid,) = numbers(folder, "critic")
+    wait_for(lambda: not is_running(pid), "it lives")
+    played = company.go(*words, program=played_by(script))
+    assert played.code == 75, played
+    assert "docs(01): critique and gap analysis" in company.subjects()
+    assert len(numbers(folder, "critic")) == 1, played
+    assert_bill_is_the_hosts_own(company, played)
+
+
 # --- small companies -------------------------------------------------------------------------------------------------
 
 

@@ -56,6 +56,8 @@ class Tool:
 
 
 Step = Say | Shell | Write | Tool
+Script = Sequence[Step | Callable[[str], Step]]
+"""Steps, or what makes one of what the host sent after the step before."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,8 @@ class Model:
     """Serves both protocols on a port of loopback, until it is closed."""
 
     def __init__(self) -> None:
-        self.scripts: dict[str, Sequence[Step]] = {}
+        self.scripts: dict[str, Script] = {}
+        self._chosen: dict[tuple[str, int], Step] = {}
         self.player: Callable[[str, str], Sequence[Step]] | None = None
         """Brief of an act and name of its host → what the model does; None where only plays are known."""
         self.limits = 0
@@ -153,7 +156,10 @@ class Model:
         script = self.scripts.get(play, ())
         if turn >= len(script):
             return Say("There is nothing left to do.")
-        return self.spoken(script[turn], last)
+        step = self._chosen.get((play, turn)) or script[turn]  # a host may ask twice
+        if callable(step):
+            step = self._chosen[play, turn] = step(last)
+        return self.spoken(step, last)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -5,6 +5,7 @@ would do, as calls of the host's own tools.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shlex
@@ -109,6 +110,33 @@ class Asking(Player):
     def _has_asked(self) -> bool:
         logs = Path(".yolo-planning/phases").glob("*/escalation.jsonl")
         return any(_ESCALATION.search(log.read_text()) for log in logs)
+
+
+class Conductor:
+    """The session of `/yolo:go`: it starts each agent that our dry run names, and signs off."""
+
+    def __init__(self, intent: str) -> None:
+        self._look = f"yolo-fs go {shlex.quote(intent)} --phase 1 --dry-run --host claude --json"
+        self._started: list[str] = []
+        """First line of the brief of each agent that was started."""
+
+    def go_on(self, told: str) -> Step:
+        """Return the next step after what the host told of the one before."""
+        found = re.search(r'^\{"ok".*\}$', told, re.MULTILINE)
+        if found is None:
+            return Shell(self._look)
+        acts = json.loads(found[0])["data"].get("acts")
+        if not acts:
+            return Say("The phase is SHIPPED.")
+        agent, brief = acts[0]["agent"], acts[0]["brief"]
+        title = brief.partition("\n")[0]
+        if "Run: yolo-fs phase sign-off" in brief:
+            return Shell("yolo-fs phase sign-off --as lead")
+        if title in self._started[-1:]:  # the branch has it in a moment
+            return Shell("yolo-fs workflow next --phase 1")
+        self._started.append(title)
+        given = {"description": "An act", "prompt": brief, "subagent_type": f"yolo:yolo-{agent}"}
+        return Tool("Agent", {**given, "run_in_background": False})
 
 
 def _listed(brief: str, title: str) -> Iterator[str]:

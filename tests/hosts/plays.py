@@ -6,18 +6,23 @@ import json
 import os
 import re
 import shlex
+import signal
+import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.hosts.model import Say, Shell, Tool, Write
-from tests.hosts.player import QUESTION, Asking, Player
-from tests.hosts.stage import PHASE, Stage, agents
+from tests.hosts.player import QUESTION, Asking, Conductor, Player
+from tests.hosts.stage import PATIENCE_S, PHASE, Stage, agents
+from tests.support.terminal import Terminal
 from yolo_fs.definitions.plugin import SKILLS
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.protocol.roster import AGENTS
+from yolo_fs.protocol.workflow import STEPS
 
 CRITIQUE = {
     "id": "C1", "cat": "gap", "sev": "major", "q": "No rate limit?", "ctx": "login",
@@ -562,6 +567,49 @@ def a_question_of_a_dev(stage: Stage) -> Iterator[Claim]:
     yield says("what it made is valid", "verified: no faults")(stage.ours("verify", ok=False))
 
 
+@play(*BOTH, has_plan=False)
+def a_runner_that_is_killed_in_each_step(stage: Stage) -> Iterator[Claim]:
+    """The agents go on; the next runner finds what they have done, and nothing is done twice."""
+    _in_run(stage)
+    stage.team.config({"documenter": "always", "yolo_fs": {"settle_ms": 0}})
+    stage.team.user_commits("chore(repo): configure", ".yolo-planning/config.json")
+    killed, code, last = list[str](), -signal.SIGKILL, ""
+    while code == -signal.SIGKILL:
+        words = [
+            "yolo-fs",
+            "go",
+            *(() if killed else ("add a login",)),
+            "--json",
+            "--host",
+            stage.host,
+        ]
+        runner = subprocess.Popen(
+            words, cwd=stage.root, env=stage.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+        for last in runner.stdout or ():
+            event = json.loads(last)
+            if event.get("event") == "agent.started" and event["step"] not in killed:
+                killed.append(event["step"])
+                runner.kill()
+                break
+        code = runner.wait()
+    steps = [row.key for row in STEPS if row.number.split(".")[0] not in ("11", "12")]
+    yield Claim(
+        "it was killed in each step that has an agent", {*steps} <= {*killed}, (killed, steps)
+    )
+    yield Claim("in the end it is shipped", code == 0, last)
+    runs = json.loads(stage.ours("company", "runs", "--json"))["data"]
+    acts = [tuple(act["key"]) for run in runs for act in run["acts"]]
+    twice = [act for act, count in Counter(acts).items() if count > 1]
+    yield Claim("no act was started twice", not twice, (twice, runs))
+    subjects = stage.team.git("log", "--format=%s").splitlines()
+    again = [subject for subject, count in Counter(subjects).items() if count > 1]
+    yield Claim("no commit is there twice", not again, again)
+    yield says("what it made is valid", "verified: no faults")(stage.ours("verify", ok=False))
+    stage.notes.append(f"{stage.host}: killed {len(killed)} times, {len(acts)} acts")
+
+
 @play("claude", has_plan=False)
 def a_run_that_changes_its_host(stage: Stage) -> Iterator[Claim]:
     """What the Lead has planned in Claude Code, Senior and Dev carry out in Codex."""
@@ -637,6 +685,60 @@ def the_company_in_a_session(stage: Stage) -> Iterator[Claim]:
         stage.asked("go", 2).latest
     )
     yield Claim("the session ends", done.code == 0, done)
+
+
+@play("claude", has_plan=False)
+def the_company_in_a_session_to_the_sign_off(stage: Stage) -> Iterator[Claim]:
+    """A person types `/yolo:go` in a terminal; the session starts every agent, and asks for no permission."""
+    stage.model.player = lambda brief, host: Player(brief, stage.root, host).steps()
+    stage.ours("setup", "claude", "--remove")
+    folder = str(stage.place / "plugin")
+    stage.ours("setup", "claude", "--plugin", folder)
+    stage.team.config({"company": {"team": "solo"}, "yolo_fs": {"settle_ms": 0}})
+    stage.team.user_commits("chore(repo): configure", ".yolo-planning/config.json")
+    path = f"{stage.root}/.yolo-planning/phases/01-login/analysis.json"
+    facts = {
+        "complexity": "medium",
+        "departments": ["backend"],
+        "intent": "execute",
+        "confidence": 0.9,
+    }
+    stage.script("analyze", Say(f"```json\n{json.dumps(facts)}\n```"))
+    told = {
+        "description": "The analysis",
+        "prompt": "PLAY:analyze",
+        "subagent_type": "yolo:yolo-analyze",
+    }
+    session = Conductor("add a login")
+    prompt = stage.script(
+        "go",
+        Shell("yolo-fs phase new login"),
+        Tool("Agent", {**told, "run_in_background": False}),
+        Write(path, f"{json.dumps(facts)}\n"),
+        *[session.go_on] * 100,
+    )
+    stage.accept_first_questions()
+    words = [
+        "--plugin-dir",
+        folder,
+        "--permission-mode",
+        "acceptEdits",
+        f"/yolo:go add login {prompt}",
+    ]
+    terminal = Terminal([stage.program(), *words], stage.root, stage.env)
+    try:
+        terminal.until("SHIPPED", PATIENCE_S)
+    finally:
+        terminal.process.terminate()
+        terminal.end()
+    subjects = stage.team.git("log", "--format=%s")
+    yield says("the sign-off is on the branch", "chore(state): phase 1 complete")(subjects)
+    yield says("the Dev committed its source", "feat(01-01): T1", "feat(01-01): T2")(subjects)
+    roles = [f"yolo-{name}" for name in ("analyze", "lead", "senior", "dev")]
+    yield says("each role was an agent of its own", *roles)(stage.ours("agent", "list"))
+    shown = terminal.shown.decode(errors="replace")
+    yield Claim("nobody was asked for a permission", "Do you want" not in shown, shown[-3000:])
+    yield says("what it made is valid", "verified: no faults")(stage.ours("verify", ok=False))
 
 
 CRITICS = {"Read", "Glob", "Grep", "WebSearch", "WebFetch"}

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -119,12 +119,12 @@ class Stage:
         assert not ok or done.returncode == 0, (words, done.stdout, done.stderr)
         return done.stdout + done.stderr
 
-    def script(self, play: str, *steps: Step) -> str:
+    def script(self, play: str, *steps: Step | Callable[[str], Step]) -> str:
         """Give the model its script for a play, and return the words that begin it."""
         self.model.scripts[play] = [self._spelled(step) for step in steps]
         return f"PLAY:{play}"
 
-    def _spelled(self, step: Step) -> Step:
+    def _spelled(self, step: Step | Callable[[str], Step]) -> Step | Callable[[str], Step]:
         """Return a step as this host has it: one of them wants absolute paths."""
         if isinstance(step, Write) and self.host == "claude":
             return Write(str(self.root / step.path), step.text)
@@ -183,6 +183,18 @@ class Stage:
     def host_command(self, *words: str) -> Session:
         """Run a command of the host that asks no model."""
         return self._run([self.program(), *words], "")
+
+    def accept_first_questions(self) -> None:
+        """Answer what Claude Code asks a person in a terminal once: the theme, the key, the folder's trust."""
+        project = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+        answered = {
+            "hasCompletedOnboarding": True, "theme": "dark",
+            "customApiKeyResponses": {"approved": [self.env["ANTHROPIC_API_KEY"]], "rejected": []},
+            "projects": {str(self.root): project},
+        }  # fmt: skip
+        path = self.home / ".claude/.claude.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(answered))
 
     def write_codex_config(self, model: str = "gpt-5.5", more: str = "") -> None:
         path = self.home / ".codex/config.toml"

@@ -25,9 +25,9 @@ class Terminal:
         )  # fmt: skip
         os.close(other)
 
-    def until(self, text: str) -> None:
+    def until(self, text: str, within_s: float = DEADLINE_S) -> None:
         """Read until a text is shown, or the run ends."""
-        until = time.monotonic() + DEADLINE_S
+        until = time.monotonic() + within_s
         while text.encode() not in self.shown:
             assert time.monotonic() < until, self.shown
             if not self._read():

@@ -57,6 +57,7 @@ _PATIENCE_S = {
 }
 """Seconds that an agent's file may stay in a state: most held files wait for another git process.
 """
+_LEFT = "left by a runner that ended"
 _GIVEN_UP = "agent"
 """Kind of the inbox for an act that was given up."""
 _ASKED = frozenset({"escalation", "decision", "deadlock"})
@@ -216,15 +217,18 @@ class Runner:
             turn = Next(record.step, record.agent, (), record.task)
             department = Dept(record.department) if record.department else None
             act = self._find_same_act(record.key) or Act(turn, department)
-            if process is None or not process.is_alive or run.phase != str(self._branch.id):
+            is_past = process is None or not process.is_alive
+            is_readable = run.host == self._host.name
+            is_unknown = is_past and not is_readable
+            if process is None or is_unknown or run.phase != str(self._branch.id):
                 if process is not None:
                     agents.end_group(process)
-                    if run.host == self._host.name:
-                        self._workers.bill(Worker(act, record, folder, process, None))
-                record.ended, record.outcome = time.time(), "left by a runner that ended"
+                    if is_readable:
+                        self._workers.bill(Worker(act, record, folder, process, None, is_past=True))
+                record.ended, record.outcome = time.time(), _LEFT
                 continue
             record.tokens, record.cost_usd = 0, 0.0  # its stream is read anew from its beginning
-            self._workers.add(Worker(act, record, folder, process, None))
+            self._workers.add(Worker(act, record, folder, process, None, is_past=is_past))
             self._tell("agent.found", record.named | {"pid": process.pid})
 
     def _find_same_act(self, key: Sequence[str]) -> Act | None:
@@ -550,8 +554,8 @@ class Runner:
         return True
 
     def _fail(self, worker: Worker, act: Act, refused: Sequence[str]) -> None:
-        if worker.is_limited:  # the host was refused, not the agent
-            self._close(worker, "limited by its host")
+        if worker.is_past or worker.is_limited:  # that was no try of the agent
+            self._close(worker, _LEFT if worker.is_past else "limited by its host")
             return
         reasons = [*refused, *self._find_lacks(worker, act, is_refused=bool(refused))]
         reasons = reasons or ["nothing of it is on the branch"]

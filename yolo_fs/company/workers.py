@@ -42,6 +42,10 @@ class Worker:
     asked_at: float | None = None
     """When it was asked to stop."""
     ended_at: float | None = None
+    is_past: bool = False
+    """It ended while no runner watched: what it left counts, but it was no try, and what it says of
+    a limit of its host is past.
+    """
     is_limited: bool = False
     answer: str = ""
     """Its last message, if its host reports it."""
@@ -117,10 +121,9 @@ class Workers:
         return True
 
     def bill(self, left: Worker) -> None:
-        """Add the usage of an agent that ended while no runner was watching."""
+        """Add the usage of an agent of a phase that is not run any more."""
         left.record.tokens, left.record.cost_usd = 0, 0.0
         left.ended_at = time.monotonic()
-        left.is_limited = True  # its host may be asked again by now
         self._read_to_end(left)
 
     def _read(self, worker: Worker) -> None:
@@ -145,7 +148,7 @@ class Workers:
             worker.record.cost_usd += note.cost_usd
             worker.record.tool = note.tool or worker.record.tool
             worker.answer = note.answer or worker.answer
-            if note.is_limited and not worker.is_limited:
+            if note.is_limited and not worker.is_limited and not worker.is_past:
                 worker.is_limited = True
                 self._wait_for_host(worker)
 
