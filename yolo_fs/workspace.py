@@ -48,7 +48,7 @@ from yolo_fs.system.store import (
 )
 from yolo_fs.system.store import output_place as place_of_output
 from yolo_fs.system.text_checks import Limits
-from yolo_fs.system.warm_path import own_folder
+from yolo_fs.system.warm_path import own_folder, user_folder
 
 ACTIVE = f"{PLANNING_ROOT}/ACTIVE"
 """Holds the slug of the team's current milestone, where there are milestones."""
@@ -707,8 +707,7 @@ class Settings(NamedTuple):
 
 def user_config_path() -> str:
     """Return where the user's own configuration is looked for."""
-    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    return os.path.join(home, "yolo-fs", "config.json")
+    return os.path.join(user_folder("XDG_CONFIG_HOME", ".config"), "yolo-fs", "config.json")
 
 
 def stamps_of(root: str) -> tuple[Stamp | None, ...]:

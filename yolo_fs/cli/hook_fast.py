@@ -41,7 +41,7 @@ from yolo_fs.cli.hook_question import (
 )
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.system.heartbeats import active_agent, append_heartbeat
-from yolo_fs.system.warm_path import HOOK_IN_FULL, own_folder, quick_stamp
+from yolo_fs.system.warm_path import HOOK_IN_FULL, own_folder, quick_stamp, user_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself would cost a third of what an answer may cost
@@ -322,7 +322,7 @@ def _is_accepted(payload: Question, root: str, handoffs: list[str]) -> bool:
 
 
 def _has_own_roots(root: str) -> bool:
-    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    home = user_folder("XDG_CONFIG_HOME", ".config")
     for path in (
         os.path.join(root, PLANNING, "config.json"),
         os.path.join(home, "yolo-fs", "config.json"),

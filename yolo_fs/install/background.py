@@ -27,6 +27,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.system import IS_LINUX
 from yolo_fs.system.lock import Holder, holder
 from yolo_fs.system.store import environment, move, open_regular, write_text
+from yolo_fs.system.warm_path import user_folder
 from yolo_fs.workspace import HEALTH, load, lock_path, log_path
 
 LOG_BYTES = 1 << 20
@@ -354,8 +355,7 @@ WantedBy=default.target
 
 
 def _make_systemd_unit(root: str) -> Unit:
-    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    folder = os.path.join(home, "systemd", "user")
+    folder = os.path.join(user_folder("XDG_CONFIG_HOME", ".config"), "systemd", "user")
     name = f"yolo-fs-{_name(root)}.service"
     text = _SYSTEMD.format(
         mark=MARK,

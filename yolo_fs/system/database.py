@@ -42,7 +42,7 @@ from yolo_fs.system.store import (
     write_atomic,
 )
 from yolo_fs.system.system import try_lock
-from yolo_fs.system.warm_path import owners_of
+from yolo_fs.system.warm_path import owners_of, user_folder
 
 DatabaseError = sqlite3.Error
 """What a statement raises."""
@@ -459,8 +459,7 @@ _KEYS: dict[str, bytes] = {}
 
 def state_folder() -> str:
     """Return the folder of this user for what is neither configuration nor of one repository."""
-    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return os.path.join(home, "yolo-fs")
+    return os.path.join(user_folder("XDG_STATE_HOME", ".local/state"), "yolo-fs")
 
 
 def _key() -> bytes | None:

@@ -29,6 +29,29 @@ def own_folder(root: str) -> str:
     return os.path.join(git, OWN_FOLDER) if git and os.path.isdir(git) else ""
 
 
+def user_folder(variable: str, below_home: str) -> str:
+    """Return the folder that a variable of XDG names, else the one below the user's home.
+
+    What is relative does not count, as XDG has it: it would lie in a repository, which would then
+    decide what only its user may. Where nothing is absolute, a folder that does not exist.
+    """
+    named = os.environ.get(variable, "")
+    if os.path.isabs(named):
+        return named
+    home = os.environ.get("HOME", "")
+    if not os.path.isabs(home):
+        import pwd  # few have no home
+
+        try:
+            home = pwd.getpwuid(os.getuid()).pw_dir
+        except KeyError:  # a container whose user has no name
+            home = _NO_HOME
+    return os.path.join(home if os.path.isabs(home) else _NO_HOME, below_home)
+
+
+_NO_HOME = "/nonexistent"
+
+
 def quick_stamp(path: str) -> list[int] | None:
     """Return a stamp of a file that JSON can hold; None where there is no file."""
     try:

@@ -1,0 +1,52 @@
+"""The user's own folders are absolute: what lies in a repository is never taken for what its user has configured."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.teams import Team
+from yolo_fs.escalation_service.command_hook import load_command
+from yolo_fs.system.warm_path import user_folder
+
+RELATIVE = {"XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state", "HOME": "home"}
+
+
+@pytest.mark.parametrize("variable", ["XDG_CONFIG_HOME", "HOME"])
+def test_a_repository_cannot_configure_the_command_of_a_user_whose_folders_are_relative(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setenv(variable, "planted")
+    for folder in ("planted/yolo-fs", "planted/.config/yolo-fs"):
+        (tmp_path / folder).mkdir(parents=True)
+        config = {"sinks": {"command": ["touch", "run"]}}
+        (tmp_path / folder / "config.json").write_text(json.dumps(config))
+    assert load_command().words == ()
+
+
+def test_relative_folders_put_nothing_into_the_work_tree(tmp_path: Path) -> None:
+    team = Team(tmp_path / "work")
+    team.plan_one()
+    before = team.git("status", "--porcelain", "--ignored")
+    command = [sys.executable, "-m", "yolo_fs", "status"]
+    subprocess.run(command, cwd=team.root, env={**os.environ, **RELATIVE}, check=True)
+    assert team.git("status", "--porcelain", "--ignored") == before
+
+
+def test_an_absolute_folder_counts_and_else_the_home_of_the_user(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/own/config")
+    assert user_folder("XDG_CONFIG_HOME", ".config") == "/own/config"
+    monkeypatch.setenv("XDG_CONFIG_HOME", "")
+    monkeypatch.setenv("HOME", "/own")
+    assert user_folder("XDG_CONFIG_HOME", ".config") == "/own/.config"
+    monkeypatch.delenv("HOME")
+    assert os.path.isabs(user_folder("XDG_CONFIG_HOME", ".config"))
