@@ -728,7 +728,25 @@ def not_initialised(root: str, hint: str = "Run 'yolo-fs init' first.") -> YoloE
             message = f"the root of the repository has no {PLANNING_ROOT}"
             hint = f"Nobody reads {safe(place)}: move it to the root ('git mv')."
             return YoloError(Reason.NOT_INITIALISED, message, hint=hint)
-    return YoloError(Reason.NOT_INITIALISED, hint=hint)
+    return left_out(root) or YoloError(Reason.NOT_INITIALISED, hint=hint)
+
+
+def left_out(root: str) -> YoloError | None:
+    """Return the error of a work tree without the planning tree that its commit has, or None.
+
+    A new one would look like a change of every file of it.
+    """
+    if os.path.lexists(os.path.join(root, PLANNING_ROOT)):
+        return None
+    with suppress(YoloError), Repository(root) as repository:
+        if repository.git.text("ls-tree", "HEAD", "--", PLANNING_ROOT):
+            message = f"HEAD has {PLANNING_ROOT}, and the work tree does not"
+            is_sparse = repository.config("core.sparseCheckout") == "true"
+            back = (
+                f"sparse-checkout add {PLANNING_ROOT}" if is_sparse else f"restore {PLANNING_ROOT}"
+            )
+            return YoloError(Reason.NOT_INITIALISED, message, hint=f"'git {back}' brings it back.")
+    return None
 
 
 def load(root: str) -> Settings:

@@ -527,3 +527,41 @@ def test_on_a_terminal_it_asks_before_a_hook_of_the_team_is_changed(root: Path, 
     finally:
         subprocess.run([sys.executable, "-m", "yolo_fs", "stop", "-C", root], check=True)
     assert ("git-hook" in hook.read_text()) is (typed == "y")
+
+
+@pytest.mark.parametrize(
+    ("leave_out", "way_back"),
+    [
+        (["sparse-checkout", "set", "src"], "sparse-checkout add .yolo-planning"),
+        (["rm", "-rq", "--cached", "."], None),
+        (["stash", "list"], "restore .yolo-planning"),
+    ],
+    ids=["a sparse checkout", "a tree that HEAD has not", "a tree that was deleted"],
+)
+def test_a_planning_tree_that_head_has_is_brought_back_and_not_made_anew(
+    root: Path, capsys: pytest.CaptureFixture[str], leave_out: list[str], way_back: str | None
+) -> None:
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-C", root, "-c", "user.name=A", "-c", "user.email=a@b", *words], check=True)  # fmt: skip
+
+    init(root, capsys, "--no-hooks")
+    (root / "src").mkdir()
+    (root / "src/x").write_text("x\n")
+    git("add", "-A")
+    git("commit", "-q", "-m", "chore: begin")
+    git(*leave_out)
+    if way_back is None:
+        git("commit", "-q", "-m", "chore: without a tree")
+    shutil.rmtree(root / ".yolo-planning", ignore_errors=True)
+
+    code, answer = init(root, capsys, "--no-hooks", "--dry-run")
+
+    if way_back is None:
+        assert code == Exit.DONE
+        return
+    assert (code, answer["findings"][0]["command"]) == (Exit.NOT_HERE, f"git {way_back}")
+    assert run(["status", "-C", str(root), "--json"]) == Exit.DONE
+    status = json.loads(capsys.readouterr().out)
+    assert f"git {way_back}" in {one["command"] for one in status["findings"]}
+    git(*way_back.split())
+    assert init(root, capsys, "--no-hooks", "--dry-run")[0] == Exit.DONE

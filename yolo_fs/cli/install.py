@@ -36,7 +36,7 @@ from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING_NAMES, Dept
 from yolo_fs.protocol.hooks import HOST_BY_NAME, HOSTS
 from yolo_fs.protocol.workflow import TEAM_SIZE_BY_NAME, TEAM_SIZES
 from yolo_fs.system.ask import answers
-from yolo_fs.workspace import CONFIG, Settings, load
+from yolo_fs.workspace import CONFIG, Settings, left_out, load
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -101,6 +101,8 @@ def init(
     """
     repository = Repository(invocation.start)
     try:
+        if there := left_out(repository.root):
+            raise there
         deeds = plan(repository.root, departments, team or "")
         makes = any(isinstance(deed, Create) for deed in deeds)
         if makes and not dry_run and can_ask(invocation):
