@@ -252,6 +252,10 @@ FURTHEST_S = 6e10
 """Largest plausible distance between the machine's boot and the start of a turn, in seconds."""
 
 
+NOT_OF_THE_FILE = frozenset((Reason.LOCK_TIMEOUT, Reason.NO_SPACE, Reason.STORAGE_FAILED))
+"""Why a file cannot be read although it is not damaged: of the place or the moment."""
+
+
 class OwnFile(NamedTuple):
     """One file of ours."""
 
@@ -298,6 +302,8 @@ class OwnFile(NamedTuple):
     def finding(self, repository: Repository, damaged: Damaged) -> Finding:
         """Return the finding about its damage."""
         hint = f"'yolo-fs doctor --fix' puts it aside; what is lost is {self.loss}."
+        if damaged.reason in NOT_OF_THE_FILE:
+            hint = "Nothing is lost: make room, or end what has it open or forbids to write there."
         path = self.path(repository)
         return Finding(damaged.reason, path, message=damaged.detail, hint=hint)
 

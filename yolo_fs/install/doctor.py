@@ -41,6 +41,7 @@ from yolo_fs.team.overview import TeamObserver
 from yolo_fs.workspace import (
     CONFIG,
     INDEX,
+    NOT_OF_THE_FILE,
     load,
     lock_path,
     not_initialised,
@@ -255,6 +256,9 @@ def _team(repository: Repository) -> Iterator[Symptom]:
         hint = "'yolo-fs team join REMOTE' names another one, 'yolo-fs team leave' ends it."
         yield _build_symptom(
             Reason.REMOTE_AWAY, f"no remote is called {safe(seen.lane.remote)}", "", hint
+            if finding.reason in NOT_OF_THE_FILE:  # to put it aside would lose what it holds
+                yield Symptom(finding)
+                continue
         )
     elif seen.lane and seen.lane.reason:
         hint = "Work goes on here; 'yolo-fs team status' shows what waits to be published."

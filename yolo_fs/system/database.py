@@ -71,7 +71,7 @@ _INHERITED: list[sqlite3.Connection] = []
 
 def is_damage(error: sqlite3.Error) -> bool:
     """Return whether an error is about the content, and not about the place or the moment."""
-    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF not in _NO_DAMAGE
+    return _code_of(error) not in _NO_DAMAGE
 
 
 class Database:
@@ -221,14 +221,41 @@ def open_durable(path: str, layout: str, *, make: bool, is_synced: bool = True) 
     if is_foreign(path):
         raise RefusedError(Reason.NOT_REGULAR, "it, or a file of SQLite beside it, is not ours")
     with storing(path):
-        connection = _connect(path, _LONG_PATIENCE_S)
         try:
-            _refuse_other_tables(connection, layout)
-            connection.execute(f"pragma synchronous = {'full' if is_synced else 'normal'}")
-        except BaseException:
-            connection.close()
-            raise
+            connection = _opened_durable(path, layout, is_synced=is_synced)
+        except sqlite3.OperationalError as error:
+            if make or _code_of(error) not in _NO_PLACE or _size(f"{path}-wal"):
+                raise
+            connection = _opened_durable(path, layout, mode="ro&immutable=1")
     return Database(connection, path)
+
+
+_NO_PLACE = (
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+)
+"""SQLite makes a file beside a database even to read it. Where none can be made, on a full disk or
+a read-only mount, nobody writes either: the file alone is read.
+"""
+
+
+def _opened_durable(
+    path: str, layout: str, *, is_synced: bool = True, mode: str = "rw"
+) -> sqlite3.Connection:
+    connection = _connect(path, _LONG_PATIENCE_S, mode)
+    try:
+        _refuse_other_tables(connection, layout)
+        connection.execute(f"pragma synchronous = {'full' if is_synced else 'normal'}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _code_of(error: sqlite3.Error) -> int:
+    return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) & 0xFF
 
 
 @contextlib.contextmanager
@@ -237,7 +264,7 @@ def storing(path: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        code = _code_of(error)
         message = f"{safe(path)}: {error}"
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             hint = "end or resume the process that has it open, then try again"
@@ -324,12 +351,12 @@ def _wait(lock: int) -> None:
         time.sleep(_POLL_S)
 
 
-def _connect(path: str, patience_s: float = _PATIENCE_S) -> sqlite3.Connection:
+def _connect(path: str, patience_s: float = _PATIENCE_S, mode: str = "rw") -> sqlite3.Connection:
     # As a URI: only then SQLite creates no file of its own. Our folder is private, its name
     # arbitrary.
     name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     connection = sqlite3.connect(
-        f"file:{name}?mode=rw",
+        f"file:{name}?mode={mode}",
         uri=True,
         timeout=patience_s,
         isolation_level=None,
