@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -103,3 +105,23 @@ def test_nothing_but_the_standard_library_is_read(repo: Repo, start: Start) -> N
             "yolo_fs.system", "yolo_fs.system.heartbeats", "yolo_fs.system.warm_path", "yolo_fs.core.foreign_json"}  # fmt: skip
     assert {name for name in loaded if name.startswith("yolo_fs")} <= ours
     assert not loaded & {"click", "pydantic", "git", "typing"}
+
+
+def test_what_stands_in_the_way_is_counted_in_the_line_until_it_is_mended(
+    repo: Repo, start: Start
+) -> None:
+    repo.configure(rescan_s=1)
+    start(repo)
+    exclude = repo.git_dir / "info/exclude"
+    lock = repo.git_dir / "HEAD.lock"
+    rules = exclude.read_text() if exclude.exists() else ""
+    old = time.time() - 4000
+    for number in (1, 2):  # one that has gone away comes back
+        exclude.write_text(f"{rules}\n/.yolo-planning/\n")
+        until(lambda: "1 in the way (yolo-fs doctor)" in line(str(repo.root)), "the rule is told")
+        lock.touch()
+        os.utime(lock, (old, old))
+        until(lambda: "2 in the way (yolo-fs doctor)" in line(str(repo.root)), "so is the lock")
+        exclude.write_text(rules)
+        lock.unlink()
+        until(lambda: "in the way" not in line(str(repo.root)), f"both are gone, time {number}")

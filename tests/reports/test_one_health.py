@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.teams import Team
+from tests.web.served import Client, served
 from yolo_fs.cli.main import run
 from yolo_fs.git.repository import Repository
 from yolo_fs.install.doctor import standing_troubles
 from yolo_fs.mcp.tools import Tools
+from yolo_fs.system import database
 from yolo_fs.system.lock import hold
 from yolo_fs.system.system import boot_id
 from yolo_fs.workspace import lock_path
@@ -30,20 +35,22 @@ SETTINGS = ".claude/settings.json"
 Trouble = Callable[[Team], Any]
 
 
+def prepare(folder: Path, patch: pytest.MonkeyPatch) -> Team:
+    """Return a repository where all is in order: hooks, a host's settings, the merge driver."""
+    patch.setenv("HOME", str(folder))
+    patch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+    patch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    made = Team(folder / "work")
+    made.plan_one()
+    for words in (["hooks", "install"], ["setup", "claude"], ["merge", "install"]):
+        assert run([*words, "-C", str(made.root)]) == 0, words
+    return made
+
+
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
-    """A repository where all is in order: hooks, a host's settings, the merge driver, a claim."""
     with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("health")
-        patch.setenv("HOME", str(folder))
-        patch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
-        patch.delenv("CLAUDE_CONFIG_DIR", raising=False)
-        made = Team(folder / "work")
-        made.plan_one()
-        at = ("-C", str(made.root))
-        for words in (["hooks", "install"], ["setup", "claude"], ["merge", "install"]):
-            assert run([*words, *at]) == 0, words
-        yield made
+        yield prepare(tmp_path_factory.mktemp("health"), patch)
 
 
 @pytest.fixture
@@ -159,6 +166,59 @@ def standing_still(team: Team) -> Iterator[str]:
     subprocess.run([*command[:3], "stop", *command[4:]], check=True, capture_output=True)
 
 
+def rules(text: str) -> str:
+    """Return a file of rules that lies in no repository."""
+    handle, path = tempfile.mkstemp()
+    with open(handle, "w") as file:
+        file.write(text)
+    return path
+
+
+def a_hook_becomes(words: str, change: Callable[[str], str]) -> Trouble:
+    """Return the trouble that the hook of commit messages is changed."""
+
+    @contextmanager
+    def put(team: Team) -> Iterator[str]:
+        hook = team.root / ".git/hooks/commit-msg"
+        with file_says(words, "{git}/hooks/commit-msg", change(hook.read_text()))(team):
+            yield words
+
+    return put
+
+
+@contextmanager
+def a_dead_link(team: Team) -> Iterator[str]:
+    hook = team.root / ".git/hooks/commit-msg"
+    content = hook.read_bytes()
+    hook.unlink()
+    hook.symlink_to("/gone/hooks/commit-msg")
+    yield "commit-msg does not run"
+    hook.unlink()
+    hook.write_bytes(content)
+    hook.chmod(0o755)
+
+
+@contextmanager
+def a_pipe(team: Team) -> Iterator[str]:
+    pipe = team.root / TREE / ".gitignore"
+    os.mkfifo(pipe)
+    yield "not_regular"
+    pipe.unlink()
+
+
+def together(*troubles: Trouble) -> Trouble:
+    """Return several troubles as one."""
+
+    @contextmanager
+    def put(team: Team) -> Iterator[str]:
+        with ExitStack() as stack:
+            for trouble in troubles:
+                stack.enter_context(trouble(team))
+            yield ""
+
+    return put
+
+
 HOOK = "{git}/hooks"
 TURNED_OFF = '{"disableAllHooks": true}'
 DEGRADED = {"reason": "watch_limit", "detail": "fs.inotify is used up", "hint": "Raise it."}
@@ -227,8 +287,40 @@ TROUBLES: dict[str, Trouble] = {
     ),
     "one of another boot that does": the_daemon_says("has not looked", last_scan_at=1.0),
     "a stopped daemon": standing_still,
+    "ignored from below": file_says("gitignored", f"{TREE}/.gitignore", "*\n"),
+    "ignored by a file of the user's": git_says(
+        "gitignored", "core.excludesFile", rules(f"{TREE}/\n")
+    ),
+    "filtered by a file of the user's": git_says(
+        "attr_filter", "core.attributesFile", rules("* filter=crypt\n")
+    ),
+    "filtered from below": file_says("attr_filter", f"{TREE}/.gitattributes", "* filter=crypt\n"),
+    "a repository of its own": file_says("Move the .git in it away", f"{TREE}/.git", ""),
+    "a pipe in the place of rules": a_pipe,
+    "another driver nearer to it": file_says(
+        "by the driver", f"{TREE}/.gitattributes", "*.jsonl merge=union\n"
+    ),
+    "a hook with something above ours": a_hook_becomes(
+        "above our section", lambda text: text.replace("\n", "\nexit 0\n", 1)
+    ),
+    "a hook whose end is gone": a_hook_becomes("torn", lambda text: text[: len(text) * 3 // 4]),
+    "a hook with Windows line ends": a_hook_becomes(
+        "commit-msg does not run", lambda text: text.replace("\n", "\r\n")
+    ),
+    "a hook that is a dead link": a_dead_link,
 }
 NO_TROUBLES: dict[str, Trouble] = {
+    "an ignored tree of somebody who allows it": together(
+        file_says("", ".gitignore", f"{TREE}/\n"),
+        file_says("", "{home}/config/yolo-fs/config.json", '{"policy": {"commit_ignored": true}}'),
+    ),
+    "an ignore rule of ours": file_says("", "{git}/info/exclude", "*.local.json\n", adds=True),
+    "line ends by attribute": file_says("", ".gitattributes", "* text=auto eol=lf\n", adds=True),
+    "a hook beside ours that nobody calls": file_says("", f"{HOOK}/pre-commit.sample", "exit 1\n"),
+    "a section of ours below the user's": a_hook_becomes("", lambda text: text + "echo mine\n"),
+    "hooks switched off elsewhere": file_says("", ".claude/other.json", TURNED_OFF),
+    "a lock of another branch": file_says("", "{git}/refs/heads/other.lock", "", age_s=4000),
+    "an unfinished temporary file": file_says("", "{git}/objects/pack/tmp_pack_x", "", age_s=4000),
     "a daemon of a machine that slept": the_daemon_says("", boot=boot_id(), last_scan_at=1.0),
     "a young lock": file_says("", "{git}/HEAD.lock", "", age_s=1),
     "an attribute elsewhere": file_says("", ".gitattributes", "*.png filter=lfs\n", adds=True),
@@ -238,7 +330,13 @@ NO_TROUBLES: dict[str, Trouble] = {
 }
 
 
-def surfaces(team: Team, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def board(prepared: Team) -> Iterator[Client]:
+    with served(prepared.root) as client:
+        yield client
+
+
+def surfaces(team: Team, board: Client, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     """Return what each place says, as one text."""
 
     def said(*words: str) -> str:
@@ -253,19 +351,46 @@ def surfaces(team: Team, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
         "resume": said("resume", "--no-write"),
         "a session's start": said("resume", "--no-write", "--format", "claude-hook"),
         "MCP": Tools(str(team.root)).team_status().text,
+        "board": str(board.api("board").data["health"]),
     }
 
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES)
 def test_what_stands_in_the_way_is_told_everywhere_and_goes_when_it_is_mended(
-    team: Team, capsys: pytest.CaptureFixture[str], trouble: Trouble
+    team: Team, board: Client, capsys: pytest.CaptureFixture[str], trouble: Trouble
 ) -> None:
     with trouble(team) as words:
-        told = surfaces(team, capsys)
+        told = surfaces(team, board, capsys)
     with Repository(str(team.root)) as repository:
         assert [*standing_troubles(repository)] == []
     assert {place: words in text for place, text in told.items()} == dict.fromkeys(told, True), told
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES)
+def test_each_finding_names_the_command_that_the_inbox_shows_and_one_of_ours_mends_it(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    trouble: Trouble,
+) -> None:
+    team = prepare(tmp_path, monkeypatch)
+    with trouble(team):
+        capsys.readouterr()
+        run(["status", "--json", "-C", str(team.root)])
+        data = json.loads(capsys.readouterr().out)["data"]
+        commands = {one["command"] for one in data["health"]}
+        assert commands and "" not in commands, data["health"]
+        items = {one["command"] for one in data["inbox"] if one["kind"] == "health"}
+        assert items == commands
+        for command in sorted(commands):
+            words = shlex.split(command)
+            if words[0] != "yolo-fs" or words[1] in ("restart", "events"):  # it shows the cause
+                continue
+            assert run([*words[1:], "-C", str(team.root)]) == 0, command
+            with Repository(str(team.root)) as repository:
+                assert command not in {one.command for one in standing_troubles(repository)}
 
 
 @pytest.mark.parametrize("trouble", NO_TROUBLES.values(), ids=NO_TROUBLES)
@@ -303,3 +428,41 @@ def test_a_daemon_does_not_begin_below_a_link(team: Team) -> None:
         done = subprocess.run(asked, capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert "not_regular" in done.stderr
+
+
+def test_what_is_only_busy_is_not_put_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team = prepare(tmp_path, monkeypatch)
+    assert run(["task", "claim", "01-01/T1", "--as", "dev-1", "-C", str(team.root)]) == 0
+    monkeypatch.setattr(database, "_LONG_PATIENCE_S", 0.05)
+    file = team.root / ".git/yolo-fs/state.db"
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("pragma locking_mode = exclusive")
+        other.execute("begin exclusive")
+        capsys.readouterr()
+        run(["doctor", "--fix", "--json", "-C", str(team.root)])
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["data"]["mended"] == []
+    assert "lock_timeout" in {one["reason"] for one in answer["findings"]}
+    run(["task", "claims", "-C", str(team.root)])
+    assert "dev-1" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+def test_what_lies_on_a_read_only_mount_is_read_and_called_damaged_by_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = prepare(tmp_path, monkeypatch)
+    assert run(["task", "claim", "01-01/T1", "--as", "dev-1", "-C", str(team.root)]) == 0
+    script = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && cd "$0" || exit 77; "$@"'
+    program = [sys.executable, "-m", "yolo_fs"]
+    for verb, words in (("task claims", "dev-1"), ("inbox", "cannot be written to")):
+        command = ["unshare", "--mount", "sh", "-c", script, str(team.root), *program]
+        done = subprocess.run(
+            [*command, *verb.split()], capture_output=True, text=True, check=False
+        )
+        if done.returncode == 77 or "unshare" in done.stderr:
+            pytest.skip("no mounts here")
+        assert words in done.stdout
+        assert "puts it aside" not in done.stdout + done.stderr

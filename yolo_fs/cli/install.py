@@ -347,14 +347,15 @@ def doctor(invocation: Invocation, *, fix: bool, dry_run: bool) -> Reply:
     Nothing is ever deleted that is not provably ours, and no branch is ever moved.
     """
     with Repository(invocation.start) as repository:
-        hosts = map(Symptom, examine_hosts(repository, invocation.start, looks_for_us=True))
-        symptoms = (*examine_repository(repository), *hosts)
+        symptoms = _look_everywhere(repository, invocation.start)
         mended = [symptom for symptom in symptoms if fix and symptom.mend is not None]
         for symptom in mended:
             if symptom.mend is not None and not dry_run:
                 symptom.mend()
+        # What was damaged may have been reported by others as well: they are asked again.
+        is_mended = bool(mended) and not dry_run
+        left = _look_everywhere(repository, invocation.start) if is_mended else symptoms
         is_observed = answers(repository.own_dir)
-    left = symptoms if dry_run else tuple(symptom for symptom in symptoms if symptom not in mended)
     findings = [symptom.finding for symptom in left]
     data = {
         "symptoms": len(symptoms),
@@ -371,6 +372,11 @@ def doctor(invocation: Invocation, *, fix: bool, dry_run: bool) -> Reply:
             console, symptoms, mended, is_observed=is_observed, dry_run=dry_run
         ),
     )
+
+
+def _look_everywhere(repository: Repository, start: str) -> tuple[Symptom, ...]:
+    hosts = map(Symptom, examine_hosts(repository, start, looks_for_us=True))
+    return (*examine_repository(repository), *hosts)
 
 
 def _show_symptoms(

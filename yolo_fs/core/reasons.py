@@ -7,6 +7,7 @@ environment and is raised.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -283,8 +284,12 @@ class Finding:
     hint: str = ""
     """What to do next."""
     level: Level = Level.ERROR
+    command: str = ""
+    """Command that mends it or shows its cause: the first that the hint quotes, unless given."""
 
     def __post_init__(self) -> None:
+        if not self.command and (quoted := _COMMAND.search(self.hint)):
+            object.__setattr__(self, "command", quoted[1])
         _redact(self)
 
     def __str__(self) -> str:
@@ -293,7 +298,9 @@ class Finding:
         message = safe(self.message) or self.reason.sentence
         expected = f"; expected {safe(self.expected, _OWN_LENGTH)}" if self.expected else ""
         hint = f". {safe(self.hint, _OWN_LENGTH)}" if self.hint else ""
-        return f"{place or '-'}{pointer}: {self.reason.value}: {message}{expected}{hint}"
+        is_said = not self.command or self.command in self.hint
+        command = "" if is_said else f" Run: {safe(self.command, _OWN_LENGTH)}"
+        return f"{place or '-'}{pointer}: {self.reason.value}: {message}{expected}{hint}{command}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the finding as the member of `findings` that every `--json` envelope carries."""
@@ -305,8 +312,12 @@ class Finding:
             "message": self.message or self.reason.sentence,
             "expected": self.expected,
             "hint": self.hint,
+            "command": self.command,
             "level": self.level.value,
         }
+
+
+_COMMAND = re.compile(r"'((?:yolo-fs|git) [^'\n]{1,200})'")
 
 
 class Fault(NamedTuple):
@@ -333,7 +344,7 @@ def _redact(finding: Finding) -> None:
     """Hide the credentials that a finding quotes, before it is shown or stored."""
     from yolo_fs.core.credentials import redact  # compiles patterns that few processes need
 
-    for name in ("at", "message", "expected", "hint"):
+    for name in ("at", "message", "expected", "hint", "command"):
         text = getattr(finding, name)
         if text and (shown := redact(text)) != text:
             object.__setattr__(finding, name, shown)

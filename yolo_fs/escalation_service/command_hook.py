@@ -11,6 +11,7 @@ import contextlib
 import io
 import json
 import os
+import shlex
 import subprocess
 import tempfile
 import time
@@ -65,6 +66,7 @@ def load_command() -> HookCommand:
             expected='a command, such as {"sinks": {"command": ["notify-send", "yolo-fs"]}}',
             hint="Remove it; a command can send what it reads to any address.",
             level=Level.WARNING,
+            command=f"grep -n {shlex.quote(key)} {shlex.quote(path)}",
         )
         for key in section
         if key != "command"

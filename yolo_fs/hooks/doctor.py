@@ -11,7 +11,7 @@ import shutil
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, safe
@@ -66,31 +66,40 @@ def examine(repository: Repository, *, asks: bool = True) -> Iterator[Finding]:
             ):  # else the section would run a script of somebody else
                 wrong = wrong or _probe_hook(root, name)
             if wrong:
-                yield broken(place.file(name), f"{name} does not run in {root}: {wrong}", _AGAIN)
+                message = f"{name} does not run in {root}: {wrong.what}"
+                yield broken(place.file(name), message, wrong.hint, wrong.command)
 
 
-def _find_visible_defect(place: Layout, name: str, deed: Deed | None) -> str:
+class _Defect(NamedTuple):
+    """Why a hook does not run, and what to do; see `Finding`."""
+
+    what: str
+    hint: str = _AGAIN
+    command: str = ""
+
+
+def _find_visible_defect(place: Layout, name: str, deed: Deed | None) -> _Defect | None:
     """Return the visible defect of a hook, without running anybody's script."""
     if isinstance(deed, Refuse):
-        return deed.finding.message
+        return _Defect(deed.finding.message, deed.finding.hint, deed.finding.command)
     git_file = os.path.join(place.git_folder, name)
     if place.is_husky and not os.path.isfile(git_file):
-        return f"husky is not set up here: {git_file} is not there"
+        what = f"husky is not set up here: {git_file} is not there"
+        return _Defect(what, "Set husky up, as 'npm install' does.", "npx husky")
+    if not os.path.isfile(git_file):
+        return _Defect("it is not installed")
     if not os.access(git_file, os.X_OK):
-        return (
-            f"{git_file} is not executable" if os.path.isfile(git_file) else "it is not installed"
-        )
+        return _Defect(f"{git_file} is not executable")
     content = content_of(place.file(name)) or b""
     if BEGIN.encode() not in content:
-        if isinstance(deed, HookFileKept):
-            return ""
-        return "our section is not in it; a hook manager, or somebody, wrote it anew"
+        what = "our section is not in it; a hook manager, or somebody, wrote it anew"
+        return None if isinstance(deed, HookFileKept) else _Defect(what)
     if not split_first(content)[1].startswith(BEGIN.encode()):
-        return "something stands above our section and may end the hook before it"
-    return "our section in it was changed" if isinstance(deed, HookFileChange) else ""
+        return _Defect("something stands above our section and may end the hook before it")
+    return _Defect("our section in it was changed") if isinstance(deed, HookFileChange) else None
 
 
-def _probe_hook(root: str, name: str) -> str:
+def _probe_hook(root: str, name: str) -> _Defect | None:
     """Run a hook through git to see if our section is reached; the user's part does not run."""
     os.environ["YOLO_FS_PROBE"] = "1"
     try:
@@ -100,13 +109,13 @@ def _probe_hook(root: str, name: str) -> str:
     if answer.code == PROBED and f"answers {name}" in answer.err + answer.out.decode(
         "utf-8", "replace"
     ):
-        return ""
+        return None
     if (
         "not a git command" in answer.err
     ):  # git before 2.36 cannot be asked; what can be seen must do
-        return ""
+        return None
     heard = (answer.err or answer.out.decode("utf-8", "replace")).strip().partition("\n")[0]
-    return f"asked by git, it says nothing of ours{f', but {heard!r}' if heard else ''}"
+    return _Defect(f"asked by git, it says nothing of ours{f', but {heard!r}' if heard else ''}")
 
 
 _MAX_BYTES = 16 << 20
@@ -126,7 +135,7 @@ def examine_hosts(
             if looks_for_us and _has_hooks(repository, host):
                 yield from _check_on_path(host)
         except YoloError as error:
-            yield _make_warning(host, error.message, error.hint)
+            yield _make_warning(host, error.message, error.hint, f"cat {host.settings}")
 
 
 def not_on_path() -> tuple[Finding, ...]:
@@ -197,9 +206,9 @@ def switched_off(repository: Repository, host: Host) -> Iterator[Finding]:
             shown = os.path.relpath(place, repository.root)
             shown = place if shown.startswith(os.pardir) else shown
             hint = f"Take {host.off_switch} out of it, or set it to false."
-            yield _make_warning(
-                host, f"{host.off_switch} in {safe(shown)} turns off every hook, ours too", hint
-            )
+            message = f"{host.off_switch} in {safe(shown)} turns off every hook, ours too"
+            look = f"grep -n {host.off_switch} {shlex.quote(shown)}"
+            yield _make_warning(host, message, hint, look)
 
 
 def _settings(path: str) -> Mapping[str, Any]:
@@ -221,9 +230,8 @@ def _check_trust(repository: Repository, host: Host, settings: HostSettings) -> 
         hint = (
             "Start an interactive session here and trust the folder, or use `codex exec --trust`."
         )
-        yield _make_warning(
-            host, "the project is not trusted, so the host does not read this file", hint
-        )
+        message = "the project is not trusted, so the host does not read this file"
+        yield _make_warning(host, message, hint, host.name)
     states = _table(_table(config, "hooks"), "state")
     unapproved = []
     for event, group, number, entry, handler in settings.positions():
@@ -236,7 +244,7 @@ def _check_trust(repository: Repository, host: Host, settings: HostSettings) -> 
         which = _listed(tuple(dict.fromkeys(unapproved)))
         message = f"not approved as it is now, and skipped silently: {which}"
         hint = "Start an interactive session here and review the hooks, or type /hooks in one."
-        yield _make_warning(host, message, hint)
+        yield _make_warning(host, message, hint, host.name)
 
 
 def approved_digest(event: str, matcher: object, handler: Mapping[str, Any]) -> str:
@@ -285,7 +293,12 @@ def _listed(names: list[str] | tuple[str, ...]) -> str:
     return ", ".join(safe(name) for name in names)
 
 
-def _make_warning(host: Host, message: str, hint: str) -> Finding:
+def _make_warning(host: Host, message: str, hint: str, command: str = "") -> Finding:
     return Finding(
-        Reason.HOOK_BROKEN, host.settings, message=message, hint=hint, level=Level.WARNING
+        Reason.HOOK_BROKEN,
+        host.settings,
+        message=message,
+        hint=hint,
+        level=Level.WARNING,
+        command=command,
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import stat
 import sys
 from collections.abc import Iterator, Sequence
@@ -208,7 +209,8 @@ def _plan_section(repository: Repository, place: Layout, name: str) -> tuple[Dee
     if _runs_ours_first(path):
         return (HookFileKept(path),)
     if wrong := _explain_untouchable(repository, place, path):
-        return (Refuse(path, broken(path, wrong, f'Let it call: yolo-fs git-hook {name} "$@"')),)
+        hint = f'Let it call: yolo-fs git-hook {name} "$@"'
+        return (Refuse(path, broken(path, wrong, hint, _look_at(repository, path))),)
     before = content_of(path)
     mode = 0o644 if place.is_husky else 0o755
     if not place.is_husky and _is_foreign(path, before):
@@ -221,7 +223,15 @@ def _plan_section(repository: Repository, place: Layout, name: str) -> tuple[Dee
     made_by_us = MADE_BY_US.encode() in before
     first, rest = split_first(bare)
     after = first + section(name, made_by_us=made_by_us) + rest
-    return (HookFileKept(path) if after == before else HookFileChange(path, before, after, mode),)
+    is_right = after == before and (place.is_husky or os.access(path, os.X_OK))
+    return (HookFileKept(path) if is_right else HookFileChange(path, before, after, mode),)
+
+
+def _look_at(repository: Repository, path: str) -> str:
+    """Return the command that shows why a hook is not ours to change."""
+    if not _home_of(repository, path):
+        return "git config --show-origin core.hooksPath"
+    return f"ls -l {shlex.quote(path)}"
 
 
 def _runs_ours_first(path: str) -> bool:
@@ -270,7 +280,7 @@ def _explain_untouchable(repository: Repository, place: Layout, path: str) -> st
         return ""
     if not stat.S_ISREG(facts.st_mode):
         return "it is no file of its own but a link or a folder"
-    if not place.is_husky and not facts.st_mode & 0o111:
+    if not place.is_husky and not facts.st_mode & 0o111 and not _is_ours_alone(content_of(path)):
         return "it is not executable, so git skips it; to make it so would wake it"
     content = content_of(path)
     if _is_foreign(path, content):
@@ -282,6 +292,13 @@ def _explain_untouchable(repository: Repository, place: Layout, path: str) -> st
     if content.count(BEGIN.encode()) != len(_SECTION.findall(content)):
         return "the section in it was torn: its end is gone"
     return ""
+
+
+def _is_ours_alone(content: bytes | None) -> bool:
+    """Whether a hook has nothing but our section: a copy that lost its mode wakes nobody else."""
+    if content is None or MADE_BY_US.encode() not in content:
+        return False
+    return _SECTION.sub(b"", content) in (b"", _SHEBANG)
 
 
 def _home_of(repository: Repository, path: str) -> str:
@@ -302,8 +319,7 @@ def _without_section(repository: Repository, path: str) -> tuple[Deed, ...]:
     if after == _SHEBANG + _chain(os.path.basename(path)):
         back = (HookFileMove(_aside(path), path),) if os.path.lexists(_aside(path)) else ()
         return (HookFileChange(path, before, None, 0), *back)
-    is_ours = MADE_BY_US.encode() in before and after in (b"", _SHEBANG)
-    return (HookFileChange(path, before, None if is_ours else after, 0),)
+    return (HookFileChange(path, before, None if _is_ours_alone(before) else after, 0),)
 
 
 def split_first(data: bytes) -> tuple[bytes, bytes]:
@@ -359,9 +375,14 @@ _SNIPPETS = {
 }
 
 
-def broken(path: str, message: str, hint: str) -> Finding:
+def broken(path: str, message: str, hint: str, command: str = "") -> Finding:
     return Finding(
-        Reason.HOOK_BROKEN, path, message=message, expected="a hook that calls yolo-fs", hint=hint
+        Reason.HOOK_BROKEN,
+        path,
+        message=message,
+        expected="a hook that calls yolo-fs",
+        hint=hint,
+        command=command,
     )
 
 

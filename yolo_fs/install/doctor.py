@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -114,27 +115,46 @@ def _check_planning_tree(repository: Repository) -> Iterator[Symptom]:
         return
     if os.path.islink(os.path.join(repository.root, PLANNING_ROOT)):
         message = "it is a symbolic link, which nobody follows: nothing below it is committed"
-        hint = "Put a folder of its own in its place."
-        yield _build_symptom(Reason.NOT_REGULAR, message, "a real folder", hint, PLANNING_ROOT)
+        hint, look = "Put a folder of its own in its place.", f"ls -ld {PLANNING_ROOT}"
+        yield _build_symptom(
+            Reason.NOT_REGULAR, message, "a real folder", hint, PLANNING_ROOT, command=look
+        )
         return
-    rules = PathRules(repository)
-    sample = f"{PLANNING_ROOT}/phases/01-sample/critique.jsonl"
-    reason = rules.reason_to_hold(sample, in_head=False)
+    policy = load(repository.root).policy
+    rules = PathRules(repository, commit_ignored=policy.commit_ignored)
+    reason = rules.reason_to_hold(_SAMPLE, in_head=False)
     rules.close()
-    if reason is Reason.GITIGNORED:
-        hint = "Take the line out of .gitignore, or set commit_ignored in your own configuration."
-        yield _build_symptom(
-            reason,
-            "artifacts will be held",
-            "a planning tree that git does not ignore",
-            hint,
-            PLANNING_ROOT,
-        )
-    elif reason:
-        hint = f"Keep {PLANNING_ROOT} out of that attribute."
-        yield _build_symptom(
-            reason, "artifacts will be held", "no filter on the planning tree", hint, PLANNING_ROOT
-        )
+    if reason:
+        expected, hint, look = _RULES_THAT_HOLD[reason]
+        message = "artifacts will be held"
+        yield _build_symptom(reason, message, expected, hint, PLANNING_ROOT, command=look)
+
+
+_SAMPLE = f"{PLANNING_ROOT}/phases/01-sample/critique.jsonl"
+_RULES_THAT_HOLD = {
+    Reason.GITIGNORED: (
+        "a planning tree that git does not ignore",
+        "Take out the line that ignores it, or set commit_ignored in your own configuration.",
+        f"git check-ignore -v {_SAMPLE}",
+    ),
+    Reason.ATTR_FILTER: (
+        "no filter on the planning tree",
+        f"Keep {PLANNING_ROOT} out of that attribute.",
+        f"git check-attr -a {_SAMPLE}",
+    ),
+    Reason.FOREIGN_REPOSITORY: (
+        "a planning tree that is part of this repository",
+        "Move the .git in it away: what lies below it is not of this repository.",
+        f"git -C {PLANNING_ROOT} rev-parse --absolute-git-dir",
+    ),
+    Reason.NOT_REGULAR: (
+        "rules of git that are files",
+        "Put a file in the place of the pipe or device.",
+        f"ls -l {PLANNING_ROOT}/.gitignore {PLANNING_ROOT}/.gitattributes .gitignore "
+        ".gitattributes",
+    ),
+}
+"""Reason to hold every artifact → what is expected, what to do, and what shows the cause."""
 
 
 def _configuration(repository: Repository) -> Iterator[Symptom]:
@@ -179,7 +199,8 @@ def _check_locks(repository: Repository) -> Iterator[Symptom]:
         age_s = time.time() - os.lstat(path).st_mtime
         if age_s > OLD_LOCK_S:
             hint = "If no git command runs here any more, remove that file by hand."
-            yield _build_symptom(reason, f"held for {age_s:.0f} s by somebody else", "", hint, path)
+            message, look = f"held for {age_s:.0f} s by somebody else", f"ls -l {shlex.quote(path)}"
+            yield _build_symptom(reason, message, "", hint, path, command=look)
 
 
 def _find_foreign_locks(repository: Repository) -> Iterator[tuple[str, Reason]]:
@@ -235,6 +256,9 @@ def _check_durable_files(repository: Repository) -> Iterator[Symptom]:
 def _damaged(repository: Repository, is_wanted: Callable[[str], bool]) -> Iterator[Symptom]:
     for file in own_files(repository, tuple(HOST_BY_NAME)):
         if is_wanted(file.name) and (finding := file.damage(repository)):
+            if finding.reason in NOT_OF_THE_FILE:  # to put it aside would lose what it holds
+                yield Symptom(finding)
+                continue
             yield Symptom(
                 finding,
                 partial(file.put_aside, repository),
@@ -256,9 +280,6 @@ def _team(repository: Repository) -> Iterator[Symptom]:
         hint = "'yolo-fs team join REMOTE' names another one, 'yolo-fs team leave' ends it."
         yield _build_symptom(
             Reason.REMOTE_AWAY, f"no remote is called {safe(seen.lane.remote)}", "", hint
-            if finding.reason in NOT_OF_THE_FILE:  # to put it aside would lose what it holds
-                yield Symptom(finding)
-                continue
         )
     elif seen.lane and seen.lane.reason:
         hint = "Work goes on here; 'yolo-fs team status' shows what waits to be published."
@@ -313,7 +334,12 @@ def _check_running_daemon(repository: Repository) -> Iterator[Symptom]:
     if daemon_health.degraded:
         degraded = daemon_health.degraded
         yield _build_symptom(
-            degraded.reason, degraded.detail, "", degraded.hint, level=Level.WARNING
+            degraded.reason,
+            degraded.detail,
+            "",
+            degraded.hint,
+            level=Level.WARNING,
+            command="sysctl fs.inotify" if degraded.reason is Reason.WATCH_LIMIT else "",
         )
     for trouble in daemon_health.troubles:
         hint = f"It is tried again by itself; 'yolo-fs events --type {trouble.event}' tells more."
@@ -345,12 +371,13 @@ def _check_storage(repository: Repository) -> Iterator[Symptom]:
     for folder in (repository.own_dir, f"{repository.common_dir}/objects", repository.git_dir):
         if os.path.isdir(folder) and not os.access(folder, os.W_OK | os.X_OK):
             message, hint = "it cannot be written to", "Give its owner the right to write there."
-            yield _build_symptom(Reason.STORAGE_FAILED, message, "", hint, folder)
+            look = f"ls -ld {shlex.quote(folder)}"
+            yield _build_symptom(Reason.STORAGE_FAILED, message, "", hint, folder, command=look)
     free = os.statvfs(repository.common_dir)
     if free.f_bavail * free.f_frsize < _LEAST_BYTES:
-        yield _build_symptom(
-            Reason.NO_SPACE, "the disk of the repository is full", "", "Make room on that disk."
-        )
+        message, hint = "the disk of the repository is full", "Make room on that disk."
+        look = f"df -h {shlex.quote(repository.common_dir)}"
+        yield _build_symptom(Reason.NO_SPACE, message, "", hint, command=look)
 
 
 def _clock(repository: Repository) -> Iterator[Symptom]:
@@ -448,7 +475,17 @@ def _build_symptom(
     path: str = "",
     *,
     level: Level = Level.ERROR,
+    command: str = "",
 ) -> Symptom:
+    """`command`: mends it or shows its cause, where the hint quotes none."""
     return Symptom(
-        Finding(reason, path, message=message, expected=expected, hint=hint, level=level)
+        Finding(
+            reason,
+            path,
+            message=message,
+            expected=expected,
+            hint=hint,
+            level=level,
+            command=command,
+        )
     )

@@ -7,7 +7,6 @@ What an agent can repair or decide is not in it.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -123,14 +122,10 @@ def _daemon(report: Report) -> Iterator[InboxItem]:
 
 
 def _item_for_health(finding: Finding) -> InboxItem:
-    command = next(iter(_COMMAND.findall(finding.hint)), "yolo-fs doctor")
+    command = finding.command or "yolo-fs doctor"
     where = f"{finding.path}: " if finding.path else ""
     question = f"{where}{finding.message or finding.reason.sentence}. {finding.hint}".strip()
     return InboxItem(f"{finding.reason.value}:{finding.path}", "health", "", question, (), command)
-
-
-_COMMAND = re.compile(r"'(yolo-fs [^']{1,200})'")
-"""A command that a hint names."""
 
 
 def _items_for_obstacle(report: Report) -> Iterator[InboxItem]:

@@ -68,7 +68,7 @@ def install(repository: Repository) -> tuple[str, ...]:
         if repository.config(key) != value:
             repository.git.run("config", "--local", key, value)
             changed.append(key)
-    if _section(before) != _LINES:
+    if not _is_last(before):  # a later line of somebody's would count instead
         _write(repository, (*_without_section(before), *_LINES))
         changed.append(ATTRIBUTES)
     return tuple(changed)
@@ -115,13 +115,26 @@ def examine(repository: Repository) -> Iterator[Finding]:
     attribute = repository.git.text("check-attr", "merge", "--", _SAMPLE).rpartition(" ")[2]
     if attribute != DRIVER:
         message = f"git merges {PLANNING_ROOT}/**/*.jsonl by the driver {attribute!r}"
-        yield Finding(Reason.HOOK_BROKEN, ATTRIBUTES, message=message, hint=hint)
+        nearer = f"Take that out of .git/info/attributes, or of {ATTRIBUTES} below {PLANNING_ROOT}."
+        is_there = _is_last(_lines(repository))
+        yield Finding(
+            Reason.HOOK_BROKEN,
+            ATTRIBUTES,
+            message=message,
+            hint=nearer if is_there else hint,
+            command=f"git check-attr merge -- {_SAMPLE}" if is_there else "",
+        )
 
 
 def command() -> str:
     """Return the command that git runs, with the placeholders that it fills in."""
     ours = f"{shlex.quote(sys.executable)} -P -m yolo_fs merge-driver %O %A %B %P"
     return f"{ours} || {_AS_GIT_WOULD}"
+
+
+def _is_last(lines: Sequence[str]) -> bool:
+    """Whether our section is there as it should be, below every line of somebody's."""
+    return tuple(lines[-len(_LINES) :]) == _LINES
 
 
 def _lines(repository: Repository) -> list[str]:
