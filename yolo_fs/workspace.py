@@ -87,11 +87,6 @@ def notice_path(repository: Repository) -> str:
     return os.path.join(repository.own_dir, "gates.json")
 
 
-def waiters_path(repository: Repository) -> str:
-    """Return the file on which each process that waits at a gate holds a shared lock."""
-    return os.path.join(repository.own_dir, "gates.waiters")
-
-
 def states_lock(repository: Repository) -> str:
     """Return the path of the lock for bringing state files and the branch into agreement."""
     return os.path.join(repository.own_dir, "states.turn")

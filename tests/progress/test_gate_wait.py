@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -40,9 +38,7 @@ class Scene:
 
     def __init__(self, folder: Path):
         folder.mkdir(mode=0o700)
-        self.notices, self.waiters, self.lock = (
-            str(folder / name) for name in ("gates.json", "gates.waiters", "lock")
-        )
+        self.notices, self.lock = str(folder / "gates.json"), str(folder / "lock")
         self.branch = folder / "branch"
         self.branch.write_text("first")
         self.is_open = False
@@ -59,8 +55,6 @@ class Scene:
             stamps={str(self.branch): stamp_at(str(self.branch))},
             notice=read_notice(self.notices).id,
             notices=self.notices,
-            judged=stamp_at(self.notices),
-            waiters=self.waiters,
             lock=self.lock,
             timeout_s=LONG_S,
         )
@@ -73,7 +67,7 @@ class Scene:
         held = hold(self.lock)
         assert held is not None
         self._stack.enter_context(held)
-        return NoticeWriter(self.notices, self.waiters)
+        return NoticeWriter(self.notices)
 
     def daemon_ends(self) -> None:
         self._stack.close()
@@ -117,7 +111,7 @@ def test_a_notice_ends_the_waiting_without_another_look(
     monkeypatch.setattr(waiting, "DAEMON_POLL_S", 2 * LONG_S)
     daemon = scene.daemon()
     answer = scene.waits()
-    until(daemon.are_awaited)
+    until(lambda: scene.looks == 1)
     daemon.write({PHASE: ["ux-complete"]}, "c2")
     waited = answer()
     assert (waited.is_open, waited.notice and waited.notice.commit, scene.looks) == (True, "c2", 1)
@@ -141,10 +135,10 @@ def test_what_was_told_before_the_look_is_no_news(scene: Scene) -> None:
 def test_the_news_of_others_wake_nobody_for_good(scene: Scene, open_: dict[str, list[str]]) -> None:
     daemon = scene.daemon()
     answer = scene.waits()
-    until(daemon.are_awaited)
+    until(lambda: scene.looks == 1)
     daemon.write({"03-other": ["all-depts"]}, "c1")
     daemon.write(open_, "c2")
-    until(daemon.are_awaited)
+    until(lambda: scene.looks == 1)
     daemon.write({PHASE: ["api-contract", "ux-complete"]}, "c3")
     assert (answer().notice or pytest.fail("not told")).commit == "c3"
 
@@ -158,9 +152,9 @@ def test_all_of_several_gates_must_be_open(scene: Scene) -> None:
     first = scene.look()._replace(gates=both)
     scene.look = lambda: first  # type: ignore[method-assign]
     answer = scene.waits()
-    until(daemon.are_awaited)
+    until(lambda: scene.looks == 1)
     daemon.write({PHASE: ["ux-complete"]}, "c1")
-    until(daemon.are_awaited)
+    until(lambda: scene.looks == 1)
     daemon.write({PHASE: ["api-contract", "ux-complete"]}, "c2")
     assert (answer().notice or pytest.fail("not told")).commit == "c2"
 
@@ -222,19 +216,10 @@ def test_a_branch_that_moves_during_the_look_is_looked_at_again(scene: Scene) ->
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_daemon_that_did_not_judge_the_move_before_we_listened_is_not_waited_for(
-    scene: Scene,
-) -> None:
-    scene.daemon()
-    scene.during_look = lambda: opens(scene)
-    assert (scene.waits()().is_open, scene.looks) == (True, 2)
-
-
-@pytest.mark.usefixtures("quick")
 def test_when_the_daemon_ends_the_waiter_looks_itself(scene: Scene) -> None:
-    daemon = scene.daemon()
+    scene.daemon()
     answer = scene.waits()
-    until(daemon.are_awaited)
+    until(lambda: scene.looks == 1)
     opens(scene)
     scene.daemon_ends()
     assert (answer().notice, scene.looks) == (None, 2)
@@ -245,29 +230,24 @@ def test_a_living_daemon_that_says_nothing_is_doubted_after_a_while(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "DOUBT_S", 0.02)
-    daemon = scene.daemon()
+    scene.daemon()
     answer = scene.waits()
-    until(daemon.are_awaited)
+    until(lambda: scene.looks == 1)
     opens(scene)
     assert answer().notice is None
 
 
-def test_silence_is_doubted_soon_and_judging_without_news_late(
+@pytest.mark.usefixtures("quick")
+def test_a_move_that_the_daemon_has_judged_since_is_not_looked_at(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    daemon = scene.daemon()
-    daemon.write({}, "c1")
-    with closing(waiting._Presence(scene.waiters)) as presence:
-        sleep = waiting._Sleep(scene.look(), presence)
-        assert not sleep._is_look_due(is_served=True)
-        scene.branch.write_text("moved")
-        assert not sleep._is_look_due(is_served=True)
-        monkeypatch.setattr(waiting, "DOUBT_S", 0.0)
-        assert sleep._is_look_due(is_served=True)
-        daemon.write({}, "c2")
-        assert not sleep._is_look_due(is_served=True)
-        monkeypatch.setattr(waiting, "LONG_DOUBT_S", 0.0)
-        assert sleep._is_look_due(is_served=True)
+    daemon, sleep = scene.daemon(), waiting._Sleep(scene.look())
+    scene.branch.write_text("moved")
+    assert not sleep._is_look_due(is_served=True)
+    monkeypatch.setattr(waiting, "DOUBT_S", 0.0)
+    until(lambda: sleep._is_look_due(is_served=True))
+    until(lambda: daemon.write({}, "c2") or not sleep._is_look_due(is_served=True))
+    until(lambda: scene.branch.write_text("again") and sleep._is_look_due(is_served=True))
 
 
 def test_a_notice_that_cannot_be_written_is_written_later(scene: Scene) -> None:
@@ -277,48 +257,6 @@ def test_a_notice_that_cannot_be_written_is_written_later(scene: Scene) -> None:
     os.rmdir(scene.notices)
     daemon.write({PHASE: ["ux-complete"]}, "c1")
     assert read_notice(scene.notices).open == {PHASE: ["ux-complete"]}
-
-
-# --- who waits ---
-
-
-def test_the_daemon_knows_whether_anybody_waits(scene: Scene) -> None:
-    daemon = NoticeWriter(scene.notices, scene.waiters)
-    assert not daemon.are_awaited()
-    with closing(waiting._Presence(scene.waiters)) as one:
-        assert one.announce()
-        with closing(waiting._Presence(scene.waiters)) as other:
-            assert other.announce()
-        assert daemon.are_awaited()
-    assert not daemon.are_awaited()
-
-
-def test_a_killed_waiter_is_no_longer_counted(scene: Scene) -> None:
-    program = (
-        "import sys, time; from yolo_fs.progress.gate_wait import _Presence\n"
-        "_Presence(sys.argv[1]).announce(); kept = _Presence(sys.argv[1]); kept.announce()\n"
-        "print('here', flush=True); time.sleep(600)"
-    )
-    waiter = subprocess.Popen(
-        [sys.executable, "-c", program, scene.waiters], stdout=subprocess.PIPE
-    )
-    assert waiter.stdout is not None and waiter.stdout.readline()
-    daemon = NoticeWriter(scene.notices, scene.waiters)
-    assert daemon.are_awaited()
-    waiter.kill()
-    waiter.communicate()
-    assert not daemon.are_awaited()
-
-
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("elsewhere", path)])
-def test_whatever_is_in_place_of_the_waiters_file_breaks_nothing(
-    scene: Scene, make: Callable[[str], None]
-) -> None:
-    make(scene.waiters)
-    with closing(waiting._Presence(scene.waiters)) as presence:
-        assert not presence.announce()
-    assert not NoticeWriter(scene.notices, scene.waiters).are_awaited()
-    assert not os.path.exists(os.path.join(os.path.dirname(scene.waiters), "elsewhere"))
 
 
 # --- the end ---

@@ -6,7 +6,6 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit, Reason, YoloError
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team as Facts
-from yolo_fs.progress.gate_wait import GateLook, _Presence
+from yolo_fs.progress.gate_wait import GateLook
 from yolo_fs.progress.gates import Gates, gates_at, look
 from yolo_fs.progress.state_files import Projector, forged_sentinels
 from yolo_fs.states.project import sealed
@@ -277,20 +276,12 @@ def test_waiters_are_told_before_anything_slow_is_written(
     assert [event for event, _ in told if event == "gate.opened"] == ["gate.opened"]
 
 
-def test_with_one_department_gates_are_judged_only_while_somebody_listens(team: Team) -> None:
+def test_gates_are_judged_where_no_state_file_is_written(team: Team) -> None:
     team.config(BACKEND | {"yolo_fs": {"state_files": "never"}})
     notice = team.root / ".git/yolo-fs/gates.json"
     notice.unlink()
     with Repository(str(team.root)) as repository:
-        projector = Projector(
-            repository,
-            settings := load(repository.root),
-            Facts(repository, settings),
-            lambda *_: None,
-        )
-        projector.bring_up_to_date(team.head(), {})
-        assert not notice.exists()
-        with closing(_Presence(str(notice.with_suffix(".waiters")))) as presence:
-            assert presence.announce()
-            projector.bring_up_to_date(team.head(), {})
+        settings = load(repository.root)
+        facts = Facts(repository, settings)
+        Projector(repository, settings, facts, lambda *_: None).bring_up_to_date(team.head(), {})
     assert json.loads(notice.read_text())["open"] == {"01-auth": []}

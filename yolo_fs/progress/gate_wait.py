@@ -19,14 +19,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
 from typing import Any, NamedTuple
 
 from yolo_fs.core.reasons import Exit, Reason, YoloError
 from yolo_fs.system.files import Stamp, stamp_at
 from yolo_fs.system.lock import holder
-from yolo_fs.system.store import RefusedError, open_regular, read_json, write_json
-from yolo_fs.system.system import try_lock
+from yolo_fs.system.store import read_json, write_json
 from yolo_fs.system.warm_path import owners_of
 
 POLL_S = 0.05
@@ -37,9 +35,7 @@ moved."""
 ALONE_POLL_S = 0.1
 """The same while no daemon lives."""
 DOUBT_S = 5.0
-"""How long a living daemon may be silent about a branch that moved."""
-LONG_DOUBT_S = 300.0
-"""The same for a daemon that judged something meanwhile, perhaps an earlier move."""
+"""How long a living daemon may leave a move of the branch unjudged."""
 
 OpenGates = Mapping[str, Sequence[str]]
 """Phase → names of its open gates."""
@@ -77,12 +73,10 @@ def _is_private(folder: str) -> bool:
 
 
 class NoticeWriter:
-    """Writes the daemon's notice, and knows whether anybody waits for it."""
+    """Writes the daemon's notice."""
 
-    def __init__(self, path: str, waiters: str) -> None:
-        """Write to `path`; each waiter holds a shared lock on the file `waiters`."""
+    def __init__(self, path: str) -> None:
         self._path = path
-        self._waiters = waiters
         self._written: OpenGates | None = None
 
     def write(self, open_: OpenGates, commit: str) -> None:
@@ -99,16 +93,6 @@ class NoticeWriter:
             self._written = open_
         except (OSError, YoloError):
             self._written = None
-
-    def are_awaited(self) -> bool:
-        """Return whether any process waits at a gate."""
-        with suppress(OSError, RefusedError):
-            descriptor = open_regular(self._waiters, os.O_RDONLY)
-            try:
-                return not try_lock(descriptor)
-            finally:
-                os.close(descriptor)
-        return False
 
 
 class GateLook(NamedTuple):
@@ -128,10 +112,6 @@ class GateLook(NamedTuple):
     """Id of the daemon's notice before the look: only a later one is news."""
     notices: str
     """Path of the notice."""
-    judged: Stamp | None
-    """The notice's stamp before the look: it changes whenever the daemon has judged."""
-    waiters: str
-    """Path of the file that each waiter holds a shared lock on."""
     lock: str
     """Path of the lock that a living daemon holds."""
     timeout_s: float
@@ -170,8 +150,7 @@ def wait(look: Callable[[], GateLook], timeout_s: float | None = None) -> GateWa
     seen = look()
     deadline = began + (seen.timeout_s if timeout_s is None else timeout_s)
     gc.freeze()  # many end at one moment: none should walk its whole heap before it exits
-    with closing(_Presence(seen.waiters)) as presence:
-        seen, notice = _wait_until_open(look, seen, presence, deadline)
+    seen, notice = _wait_until_open(look, seen, deadline)
     woke_at_ns = time.time_ns()
     if notice:
         time.sleep(2 * POLL_S)  # let the other waiters read the notice before this one answers
@@ -179,10 +158,10 @@ def wait(look: Callable[[], GateLook], timeout_s: float | None = None) -> GateWa
 
 
 def _wait_until_open(
-    look: Callable[[], GateLook], seen: GateLook, presence: _Presence, deadline: float
+    look: Callable[[], GateLook], seen: GateLook, deadline: float
 ) -> tuple[GateLook, Notice | None]:
     while not seen.is_open:
-        notice = _Sleep(seen, presence).until_news(deadline)
+        notice = _Sleep(seen).until_news(deadline)
         is_over = time.monotonic() >= deadline
         if notice or (is_over and not seen.is_outdated()):
             return seen, notice
@@ -197,43 +176,14 @@ def _wait_until_open(
     return seen, None
 
 
-class _Presence:
-    """A shared lock that tells the daemon of a waiter. It ends with the process."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._descriptor = -1
-
-    def announce(self) -> bool:
-        """Take the lock unless it is taken already; False while that is impossible."""
-        if self._descriptor >= 0:
-            return True
-        with suppress(OSError, RefusedError):
-            descriptor = open_regular(self._path, os.O_RDWR | os.O_CREAT)
-            if try_lock(descriptor, shared=True):
-                self._descriptor = descriptor
-                return True
-            os.close(descriptor)
-        return False
-
-    def close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-
-
 class _Sleep:
     """The pause between two looks."""
 
-    def __init__(self, seen: GateLook, presence: _Presence) -> None:
+    def __init__(self, seen: GateLook) -> None:
         self._seen = seen
-        self._presence = presence
         self._patience = random.uniform(1, 2)  # so that a hundred waiters do not look at once
         self._read: Stamp | None = None
         """Stamp of the last notice that was read."""
-        self._moved_at: float | None = None
-        self._judged: Stamp | None = None
-        """The notice's stamp when the move of the branch was noticed."""
-        self._is_first = True
 
     def until_news(self, deadline: float) -> Notice | None:
         """Return the notice that all gates are open; None when a look is due, or time is over."""
@@ -241,7 +191,7 @@ class _Sleep:
         while True:
             is_served = False
             if is_check := time.monotonic() >= check_at:
-                is_served = self._presence.announce() and self._is_daemon_alive()
+                is_served = self._is_daemon_alive()
                 check_at = time.monotonic() + (DAEMON_POLL_S if is_served else ALONE_POLL_S)
             if notice := self._find_opening_notice():
                 return notice
@@ -275,18 +225,16 @@ class _Sleep:
 
     def _is_look_due(self, *, is_served: bool) -> bool:
         """Return whether the branch moved and no daemon seems to judge it."""
-        is_first, self._is_first = self._is_first, False
         if not self._seen.is_outdated():
             return False
-        judged = stamp_at(self._seen.notices)
         if not is_served:
             return True
-        if is_first and judged == self._seen.judged:
-            return True  # a daemon of a single department judges only while somebody waits
-        if self._moved_at is None:
-            self._moved_at, self._judged = time.monotonic(), judged
-        doubt_s = DOUBT_S if judged == self._judged else LONG_DOUBT_S
-        return time.monotonic() - self._moved_at > self._patience * doubt_s
+        stamps = filter(None, map(stamp_at, self._seen.stamps))
+        moved_ns = max((stamp.ctime_ns for stamp in stamps), default=0)
+        judged = stamp_at(self._seen.notices)
+        if judged and judged.ctime_ns > moved_ns:
+            return False
+        return time.time_ns() - moved_ns > self._patience * DOUBT_S * 1e9
 
 
 def look_aside(start: str, phase: str, names: Sequence[str]) -> GateLook:
@@ -301,8 +249,7 @@ def look_aside(start: str, phase: str, names: Sequence[str]) -> GateLook:
     answer = json.loads(done.stdout) if done.stdout else {}
     if done.returncode == 0:
         stamps = {path: _build_stamp(parts) for path, parts in answer.pop("stamps").items()}
-        judged = _build_stamp(answer.pop("judged"))
-        return GateLook(stamps=stamps, judged=judged, **answer)
+        return GateLook(stamps=stamps, **answer)
     if answer:
         raise YoloError(
             Reason.of(answer["reason"]),

@@ -37,7 +37,6 @@ from yolo_fs.workspace import (
     notice_path,
     phase_folder,
     user_config_path,
-    waiters_path,
 )
 
 
@@ -85,7 +84,7 @@ def look(start: str, spelled: str, names: Sequence[str]) -> GateLook:
     """Look at gates for a waiter. The files that may change the answer are noted first."""
     with Repository(start) as repository:
         stamps = {path: stamp_at(path) for path in _sources(repository)}
-        judged, notice = stamp_at(notice_path(repository)), read_notice(notice_path(repository))
+        notice = read_notice(notice_path(repository))
         settings = load(repository.root)
         team, commit = Team(repository, settings), repository.head().tip
         phase = spelled_or_at_work(repository, settings, team, spelled)
@@ -98,8 +97,6 @@ def look(start: str, spelled: str, names: Sequence[str]) -> GateLook:
             stamps=stamps,
             notice=notice.id,
             notices=notice_path(repository),
-            judged=judged,
-            waiters=waiters_path(repository),
             lock=lock_path(repository),
             timeout_s=_choose_timeout_s(repository.root, settings, phase, names),
         )

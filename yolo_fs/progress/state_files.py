@@ -73,7 +73,6 @@ from yolo_fs.workspace import (
     own_phase_folder,
     phase_folder,
     states_lock,
-    waiters_path,
 )
 
 
@@ -386,7 +385,7 @@ class Projector:
         self._tell = tell
         from yolo_fs.progress.gate_wait import NoticeWriter  # of the daemon alone
 
-        self._notices = NoticeWriter(notice_path(repository), waiters_path(repository))
+        self._notices = NoticeWriter(notice_path(repository))
         self._open: set[tuple[str, str]] = set()
         """(phase, gate) that were open at the last look."""
         self._done: object = None
@@ -398,9 +397,6 @@ class Projector:
     def bring_up_to_date(self, commit: str | None, unsettled: Mapping[str, Verdict]) -> None:
         """Write every projection that is outdated as of a commit."""
         several = self._switches.several_departments
-        writes = several or self._wanted != "never"
-        if not (writes or self._notices.are_awaited()):
-            return
         errors = _find_first_errors(unsettled)
         if (commit, errors) == self._done:
             return
@@ -411,7 +407,7 @@ class Projector:
         self._notices.write(_open_gates(gates), commit or "")
         if several:
             self._note_gates(gates)
-        if writes and phases:
+        if phases and (several or self._wanted != "never"):
             self._hide()
             self._write(phases, errors)
         self._done = None if self._has_failed else (commit, errors)
