@@ -46,7 +46,14 @@ def goes_on(filed: Filed) -> bool:
 
 ROUNDS_OF: Mapping[str, tuple[str, ...]] = {
     "discovery": ("discovery",),
-    "code-review": ("code-review", "summary", "architecture", "decisions"),
+    "code-review": (
+        "code-review",
+        "summary",
+        "architecture",
+        "decisions",
+        "verification",
+        "qa-code",
+    ),
     "verification": ("verification", "qa-code", "plan", "architecture", "decisions"),
     "qa-code": ("verification", "qa-code", "plan", "architecture", "decisions"),
     "research": ("research",),
@@ -91,6 +98,16 @@ class Loop(StrEnum):
     MAJOR = "major"
     FEEDBACK = "delivery feedback"
     RESEARCH = "research request"
+
+
+class DecidedFact(NamedTuple):
+    """Who decided something, and when."""
+
+    agent: str
+    order: int
+    """Place in history; last, where the past of the decision is not known."""
+    position: int
+    """On the branch; NOWHERE, where that is not known."""
 
 
 class Metrics(NamedTuple):
@@ -164,30 +181,30 @@ class LoopFacts:
         for filed in self.phase.of_kind(kind, department):
             yield from self.history(filed)
 
-    def decisions(self, kind: str, of: str) -> Iterator[tuple[str, int]]:
-        """Yield the agent of each decision on something, and its place in history.
-
-        The place is that of the first commit with the decision; last, where its past is not known.
-        """
-        for line, order in self._decided():
+    def decisions(self, kind: str, of: str) -> Iterator[DecidedFact]:
+        """Yield each decision on something, as of the first commit that has it."""
+        for line, version in self._decided():
             if (line.get("kind"), line.get("of")) == (kind, of):
-                yield plain_name(str(line.get("agent"))), order
+                agent = plain_name(str(line.get("agent")))
+                yield DecidedFact(agent, version.order, version.position)
 
     def is_assigned(self, order: int, agent: str, tasks: Collection[str]) -> bool:
         """Return whether an agent decided on one of some tasks after a moment of history."""
         return any(
-            at > order and plain_name(str(line.get("agent"))) == agent and line.get("task") in tasks
-            for line, at in self._decided()
+            version.order > order
+            and plain_name(str(line.get("agent"))) == agent
+            and line.get("task") in tasks
+            for line, version in self._decided()
         )
 
-    def _decided(self) -> Iterator[tuple[Mapping[str, Any], int]]:
+    def _decided(self) -> Iterator[tuple[Mapping[str, Any], Version]]:
         for filed in self.phase.of_kind("decisions"):
             past = self.versions.get(filed.place.path) or (
                 Version(filed.lines, filed.at_s, sys.maxsize),
             )
             known: Sequence[Mapping[str, Any]] = ()
             for version in past:
-                yield from ((line, version.order) for line in version.lines if line not in known)
+                yield from ((line, version) for line in version.lines if line not in known)
                 known = version.lines
 
     def is_after(self, order: int, kind: str, department: Dept | None = None) -> bool:
@@ -198,9 +215,16 @@ class LoopFacts:
         """Return whether source was committed after a moment: of a department (of any, if None),
         and of one of its plans (of any, if empty).
         """
-        return any(
-            work.order > order
-            and plan in ("", work.plan)
-            and (department is None or is_work_of(work, department, plans_of(self.phase)))
-            for work in self.work
-        )
+        return any(self.work_after(order, department, plan))
+
+    def work_after(
+        self, order: int, department: Dept | None = None, plan: str = ""
+    ) -> Iterator[Work]:
+        """Yield the source commits of `is_worked_on`."""
+        for work in self.work:
+            if (
+                work.order > order
+                and plan in ("", work.plan)
+                and (department is None or is_work_of(work, department, plans_of(self.phase)))
+            ):
+                yield work

@@ -24,7 +24,7 @@ from yolo_fs.evidence.facts import (
     texts,
 )
 from yolo_fs.evidence.judged import came_later, later_than
-from yolo_fs.loops.facts import Loop, LoopFacts, LoopProgress, Metrics
+from yolo_fs.loops.facts import DecidedFact, Loop, LoopFacts, LoopProgress, Metrics
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role, name_in
 from yolo_fs.protocol.gates import CHANGE_CLASSES, QA_REMEDIES, REVIEW_REMEDIES, Weight
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY
@@ -136,23 +136,18 @@ def stage_of(facts: LoopFacts, plan: Plan, reviews: Sequence[Review]) -> ReviewS
         return ReviewStage("waits for its review", Role.SENIOR, _CLASSIFY.moves[0].text)
     last, name = reviews[-1], str(plan.id)
     if last.verdict == "approve":
-        later = later_than(facts.phase, "code-review", last.position, plan.department, name)
-        if thing := next(later, None):
-            return ReviewStage(
-                f"{OLDER} {thing.what}", Role.SENIOR, "reviews it again, in a new line"
-            )
-        return ReviewStage(APPROVED, None, "")
+        return _unless_older(facts, plan, last.position, ReviewStage(APPROVED, None, ""))
     is_fixed = facts.is_worked_on(last.order, plan.department, name)
     if last.weight is Weight.MINOR:
         fix, approve = _MINOR.moves
-        return (
-            ReviewStage(AFTER_FIX, None, approve.text)
-            if is_fixed
-            else ReviewStage("minor findings", Role.DEV, fix.text)
-        )
+        if not is_fixed:
+            return ReviewStage("minor findings", Role.DEV, fix.text)
+        over = ReviewStage(AFTER_FIX, None, approve.text)
+        return _unless_older(facts, plan, _fixed_at(facts, plan, last), over)
     is_late = cycles_of(reviews) >= facts.phase.switches.config.review_loop.max_cycles
-    if is_late and _is_accepted(facts, plan, last):
-        return ReviewStage(ACCEPTED, None, _LEAD.moves[0].text)
+    if is_late and (accepted := _acceptance(facts, plan, last)):
+        over = ReviewStage(ACCEPTED, None, _LEAD.moves[0].text)
+        return _unless_older(facts, plan, accepted.position, over)
     if not cycles_left(facts, name, reviews) and (stage := _stage_after_cycles(facts, name, last)):
         return stage
     fix, again = _MAJOR.moves
@@ -161,6 +156,29 @@ def stage_of(facts: LoopFacts, plan: Plan, reviews: Sequence[Review]) -> ReviewS
         if is_fixed
         else ReviewStage("major findings", Role.DEV, fix.text)
     )
+
+
+def _unless_older(facts: LoopFacts, plan: Plan, position: int, stage: ReviewStage) -> ReviewStage:
+    """Return a stage in which a review is over, or that what came after `position` reopens it."""
+    later = later_than(facts.phase, "code-review", position, plan.department, str(plan.id))
+    if thing := next(later, None):
+        return ReviewStage(f"{OLDER} {thing.what}", Role.SENIOR, "reviews it again, in a new line")
+    return stage
+
+
+def _fixed_at(facts: LoopFacts, plan: Plan, last: Review) -> int:
+    """Return where on the branch the fix of minor findings ends: where QA takes it up.
+
+    A fix may be several commits, so nothing else tells it from what comes later.
+    """
+    first = next(facts.work_after(last.order, plan.department, str(plan.id)))
+    taken_up = (
+        verdict.position
+        for kind in ("verification", "qa-code")
+        for verdict in facts.of(kind, plan.department)
+        if verdict.position > first.position != NOWHERE
+    )
+    return min(taken_up, default=NOWHERE)
 
 
 def cycles_of(reviews: Sequence[Review]) -> int:
@@ -199,14 +217,18 @@ def _stage_after_cycles(facts: LoopFacts, plan: str, last: Review) -> ReviewStag
     return ReviewStage(AT_ARCHITECT, Role.ARCHITECT, text)
 
 
-def _is_accepted(facts: LoopFacts, plan: Plan, last: Review) -> bool:
-    """Return whether the plan's Lead has accepted it as the last review found it.
+def _acceptance(facts: LoopFacts, plan: Plan, last: Review) -> DecidedFact | None:
+    """Return the last decision by which the plan's Lead accepted it as the last review found it.
 
     Only a structured record counts: no free text is searched for words.
     """
     lead = name_in(Role.LEAD, plan.department)
-    accepted = facts.decisions(ACCEPT, str(plan.id))
-    return any(agent == lead and order >= last.order for agent, order in accepted)
+    accepted = [
+        decided
+        for decided in facts.decisions(ACCEPT, str(plan.id))
+        if decided.agent == lead and decided.order >= last.order
+    ]
+    return accepted[-1] if accepted else None
 
 
 def was_escalated(facts: LoopFacts, plan: str, to: Role, since_s: int = 0) -> bool:

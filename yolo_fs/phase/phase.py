@@ -546,7 +546,7 @@ class _Turns(NamedTuple):
             (version.order for version in known.of("security-audit", department)), default=0
         )
         accepted = known.decisions(ACCEPT_RISK, department)
-        if any(agent == Role.USER and order >= failed for agent, order in accepted):
+        if any(each.agent == Role.USER and each.order >= failed for each in accepted):
             return "the user accepted the risk"
         is_decided = any(
             escalation.origin is Role.SECURITY
