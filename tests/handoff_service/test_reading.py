@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.schemas.test_packet import JQ_FILTER
 from yolo_fs.core.reasons import Level, Reason, YoloError
 from yolo_fs.handoff_service.reading import LOG, HandoffAnswer, Reader, ReadRequest
 from yolo_fs.handoffs.reading import Compliance, compliance
@@ -141,6 +144,56 @@ def test_the_five_reasons_are_all_among_the_situations() -> None:
     }
 
 
+_BODY = json.dumps(GOOD, indent=1).encode()
+_DEEP = b"[" * 200 + b"]" * 200
+
+
+@pytest.mark.proves("004:37")
+@pytest.mark.parametrize(
+    "body",
+    [
+        _BODY.replace(b"\n", b"\r\n"),
+        b"\xef\xbb\xbf" + _BODY,
+        _BODY.replace(b"{", b'{"status": "blocked", ', 1),
+        _BODY.replace(b"{", b'{"more": ' + _DEEP + b", ", 1),
+        b"\n\t" + _BODY + b"\n\n",
+    ],
+    ids=["windows lines", "byte order mark", "a key twice: the last counts", "deep", "blanks"],
+)
+def test_a_file_that_the_filter_of_the_document_passes_is_used(root: Path, body: bytes) -> None:
+    put(root, body)
+    answer = read(root, TEXT)
+    assert answer.read.diagnosis.cause is None, answer.findings
+    assert answer.handoff is not None
+    assert {key: getattr(answer.handoff, key) for key in FIELDS} == GOOD
+    if shutil.which("jq"):
+        subprocess.run(["jq", "-e", JQ_FILTER, FILE], cwd=root, check=True)
+
+
+FORM = b"---HANDOFF---\nSTATUS: <complete|needs_human>\nARTIFACTS: <paths>\nNEXT: <agent>\nSUMMARY: <one line>\n"
+
+
+def test_a_form_that_nobody_filled_in_is_no_handoff(root: Path) -> None:
+    answer = read(root, FORM)
+    assert answer.read.diagnosis.outcome is Reason.TEXT_FALLBACK_FAIL
+    assert [one.at for one in answer.findings[1:]] == [f"/{field}" for field in FIELDS]
+    half = read(root, TEXT.replace(b"NEXT: reviewer", b"NEXT: <agent>"))
+    assert [(one.reason, one.at) for one in half.findings[1:]] == [(Reason.EMPTY_VALUE, "/next")]
+
+
+@pytest.mark.parametrize("text", [TEXT + FORM, FORM + TEXT])
+def test_a_form_beside_the_handoff_is_a_quotation(root: Path, text: bytes) -> None:
+    answer = read(root, text)
+    assert answer.handoff is not None
+    assert answer.handoff.next == "reviewer"
+
+
+def test_what_an_agent_says_after_its_summary_is_not_in_it(root: Path) -> None:
+    answer = read(root, TEXT + b"in two files\n\nBye!\n")
+    assert answer.handoff is not None
+    assert answer.handoff.summary == "Four steps in two files"
+
+
 def test_the_text_says_the_same_as_the_file(root: Path) -> None:
     from_text = read(root, TEXT).handoff
     put(root, GOOD)
@@ -192,7 +245,7 @@ def bound_socket(path: Path) -> None:
             lambda path: path.write_text("```json\n" + json.dumps(GOOD) + "\n```\n"),
             Reason.FENCED_JSON,
         ),
-        (lambda path: path.write_text('{"status":"a","status":"b"}'), Reason.DUPLICATE_KEY),
+        (lambda path: path.write_text(json.dumps(GOOD) * 2), Reason.JSON_PARSE_ERROR),
         (
             lambda path: path.write_text(json.dumps(GOOD | {"next": float("nan")})),
             Reason.NOT_FINITE,

@@ -93,29 +93,40 @@ _ITEM = re.compile(r"\s*[-*]\s+(?P<item>\S.*)")
 _NOTHING = frozenset({"", "-", "none", "null", "n/a"})
 
 
+_PLACEHOLDER = re.compile(r"<[^<>]*>")
+
+
 def block_of(text: str) -> str | None:
-    """Return the text after the last `---HANDOFF---` line.
+    """Return the text after the last `---HANDOFF---` line that a handoff follows.
 
     It ends at a line of dashes, at the end of a fence or at the end of the text. The last one
-    counts, because agents quote the instruction that shows them the form.
+    counts, and one in which nothing is filled in does not while there is another, because agents
+    quote the instruction that shows them the form.
     """
-    body: list[str] | None = None
+    blocks: list[list[str]] = []
     is_open = False
     for line in text.splitlines():
         bare = line.strip(" \t*`>")
         if bare == MARKER:
-            body, is_open = [], True
-        elif is_open and body is not None:
+            blocks.append([])
+            is_open = True
+        elif is_open:
             is_open = not (bare.startswith("---") or line.lstrip().startswith("```"))
-            body += [line] if is_open else []
-    return "\n".join(body) if body is not None else None
+            blocks[-1] += [line] if is_open else []
+    filled = [block for block in blocks if not _is_form(block)]
+    return "\n".join((filled or blocks)[-1]) if blocks else None
+
+
+def _is_form(block: list[str]) -> bool:
+    fields = [field["value"].strip() for line in block if (field := _FIELD.fullmatch(line))]
+    return bool(fields) and all(map(_PLACEHOLDER.fullmatch, fields))
 
 
 def fields_of(block: str) -> tuple[dict[str, Any], tuple[Fault, ...]]:
     """Parse the lines `STATUS:`, `ARTIFACTS:`, `NEXT:` and `SUMMARY:` into a handoff and faults.
 
     Artifacts are on one line with commas, or below it one by one; a summary may continue on further
-    lines.
+    lines, up to an empty one.
     """
     fields: dict[str, list[str]] = {}
     faults = []
@@ -132,6 +143,12 @@ def fields_of(block: str) -> tuple[dict[str, Any], tuple[Fault, ...]]:
             current = ""
         elif current and line.strip():
             fields[current].append(line)
+        elif current == "summary" and any(fields[current]):
+            current = ""
+    for key, lines in fields.items():
+        if _PLACEHOLDER.fullmatch(lines[0]):
+            what = f"the placeholder {lines[0]} was never filled in"
+            faults.append(Fault(Reason.EMPTY_VALUE, f"/{key}", what, "the value itself"))
     return {key: _value(key, lines) for key, lines in fields.items()}, tuple(faults)
 
 
