@@ -382,7 +382,7 @@ class PhaseProgress(Message, sender="lead", receiver="orchestrator"):
     plans_total: Count
     """Number of plans in the phase."""
     percent_complete: Percent
-    """Share of the phase that is done, 0 to 100."""
+    """Share of the plans that are done, 0 to 100."""
     blockers: Texts
     """What blocks the work."""
     eta: str
@@ -394,12 +394,17 @@ class PhaseProgress(Message, sender="lead", receiver="orchestrator"):
         return exceeds(self, "plans_complete", "plans_total")
 
     @invariant
-    def all_is_all_plans(self) -> object:
-        """`percent_complete` 100 says that every plan is."""
-        if self.percent_complete < 100 or self.plans_complete >= self.plans_total:
+    def percent_is_the_share_of_the_plans(self) -> object:
+        """`percent_complete` is `plans_complete` of `plans_total`, however it is rounded."""
+        if not self.plans_total:
             return None
-        message = f"percent_complete is 100 with {self.plans_complete} of {self.plans_total} plans"
-        return fault(Reason.TOTALS_DISAGREE, message, expected="less", at="/percent_complete")
+        share = 100 * self.plans_complete / self.plans_total
+        if abs(self.percent_complete - share) < 1:
+            return None
+        done = f"{self.plans_complete} of {self.plans_total} plans"
+        message = f"percent_complete is {self.percent_complete:g} with {done}"
+        expected = f"{share:.3g}"
+        return fault(Reason.TOTALS_DISAGREE, message, expected=expected, at="/percent_complete")
 
 
 class ShutdownRequest(

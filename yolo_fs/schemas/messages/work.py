@@ -347,6 +347,14 @@ class QaResult(Message, sender="qa", receiver="lead"):
             at="/failures",
         )
 
+    @invariant
+    def a_fail_has_a_failed_check(self) -> object:
+        """A FAIL counts at least one failed check."""
+        if self.result != "FAIL" or self.checks.failed:
+            return None
+        message, expected = "FAIL, but checks.failed is 0", "the number of checks that failed"
+        return fault(Reason.STATE_CONFLICT, message, expected=expected, at="/checks/failed")
+
 
 class SuiteCounts(Wire):
     """How the test suite ended."""
