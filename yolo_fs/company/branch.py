@@ -21,6 +21,7 @@ from yolo_fs.phase.phase import Phase
 from yolo_fs.progress.workflow import facts_of
 from yolo_fs.protocol.departments import Role
 from yolo_fs.reports.status import Candidate, CandidateState, report
+from yolo_fs.system.files import Content, read
 from yolo_fs.workspace import Settings, load
 
 _COMMITS_LOOKED_AT = 50
@@ -115,8 +116,19 @@ class Branch:
 
     def is_written_again(self, act: Act) -> bool:
         """Return whether another version of an act's files is about to be committed."""
+        if all(map(self._is_at_tip, act.writes)):
+            return False  # the report is of all files
         pending = CandidateState.PENDING
         return any(each.standing is pending for each in self.unsettled_of(act))
+
+    def _is_at_tip(self, path: str) -> bool:
+        """Return whether a file in the work tree is what the branch has."""
+        repository = self.repository
+        content = read(repository.root, path, self.settings.policy.max_file_bytes)
+        if not isinstance(content, Content):
+            return False
+        blob = repository.objects.object_format.hash_object("blob", content.data).oid
+        return blob == repository.blob_at(repository.head().tip, path)
 
     def may_still_get(self, act: Act) -> bool:
         """Return whether something of an act may still arrive."""
