@@ -23,7 +23,9 @@ import pytest
 
 from tests.e2e.daemon import until
 from tests.security.place import Place
+from tests.support import forked
 from tests.support.forked import ROOT
+from tests.support.person import PERSON
 from tests.support.sample import sample_of
 
 OWNER, NEIGHBOUR, MEMBER, GROUP = 4242, 4243, 4244, 4300
@@ -129,8 +131,10 @@ def work() -> Iterator[Work]:
     shutil.rmtree(base)
 
 
-def as_person(person: Person, act: Callable[[], object]) -> str:
+def as_person(person: Person, act: Try) -> str:
     """Do something as somebody else; return what came of it: `yes …`, or the name of the error."""
+    if isinstance(act, Verb):
+        return act.answers(person)
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -240,18 +244,44 @@ def asks(
     return act
 
 
-def runs(work: Work, *words: str, given: str = "") -> Callable[[], object]:
-    """Run a verb in the repository, and say whether it answers."""
+class Verb(NamedTuple):
+    """A verb, run in the repository, or below the work of the owner."""
 
-    def act() -> object:
-        home = tempfile.mkdtemp(prefix="home-of-another-")
-        env = {**work.env, "HOME": home, "XDG_CONFIG_HOME": f"{home}/.config"}
-        done = subprocess.run([PYTHON, "-P", "-m", "yolo_fs", *words], cwd=work.place.root, env=env, input=given.encode(), capture_output=True, timeout=PATIENCE_S, check=False)  # fmt: skip
-        shutil.rmtree(home)
-        refused = b"unsafe_repository" in done.stdout + done.stderr
-        return not refused and done.returncode in (0, 1)
+    work: Work
+    words: tuple[str, ...]
 
-    return act
+    def run(self, person: Person, given: str = "", cwd: Path | None = None) -> forked.Ended:
+        """Run it as somebody to its end."""
+        env = {
+            **self.work.env,
+            PERSON: ":".join(map(str, (person.uid, person.uid, *person.groups))),
+        }
+        if person.uid == OWNER:
+            return self._call(env, given, cwd)
+        with tempfile.TemporaryDirectory(prefix="home-of-another-") as home:
+            os.chown(home, person.uid, person.uid)
+            return self._call(
+                {**env, "HOME": home, "XDG_CONFIG_HOME": f"{home}/.config"}, given, cwd
+            )
+
+    def _call(self, env: Mapping[str, str], given: str, cwd: Path | None) -> forked.Ended:
+        become = "tests.support.person:become"
+        return forked.call(
+            self.words, cwd or self.work.place.root, env, given.encode(), prepare=become
+        )
+
+    def answers(self, person: Person) -> str:
+        """Say whether it answers somebody."""
+        done = self.run(person)
+        refused = b"unsafe_repository" in done.out + done.err
+        return "yes" if not refused and done.code in (0, 1) else "no"
+
+
+Try = Callable[[], object] | Verb
+
+
+def runs(work: Work, *words: str) -> Verb:
+    return Verb(work, words)
 
 
 def key_of(work: Work) -> Path:
@@ -259,7 +289,7 @@ def key_of(work: Work) -> Path:
     return Path(state, "yolo-fs/key")
 
 
-def tries(work: Work) -> Mapping[str, Callable[[], object]]:
+def tries(work: Work) -> Mapping[str, Try]:
     """Return everything that is tried."""
     place, four, six = work.place, socket.AF_INET, socket.AF_INET6
     own = place.own
@@ -418,8 +448,8 @@ def test_a_member_who_puts_a_folder_of_their_own_in_the_place_of_ours_stops_us_a
             ("agent", "list"),
         ):
             done = as_owner(work, words)
-            assert done.returncode not in (70, -9), done
-            assert b"Traceback" not in done.stderr
+            assert done.code not in (70, -9), done
+            assert b"Traceback" not in done.err
         assert sorted(os.listdir(own)) == ["team.json"], (
             "nothing of ours goes into a folder of another"
         )
@@ -436,18 +466,15 @@ def test_a_member_who_puts_a_folder_of_their_own_in_the_place_of_ours_stops_us_a
 
 def as_owner(
     work: Work, words: tuple[str, ...], given: str = "", cwd: Path | None = None
-) -> subprocess.CompletedProcess[bytes]:
+) -> forked.Ended:
     """Run a verb as the owner, to its end."""
-    return subprocess.run(
-        [PYTHON, "-P", "-m", "yolo_fs", *words], cwd=cwd or work.place.root, env=work.env, input=given.encode(),
-        user=OWNER, group=OWNER, extra_groups=[GROUP], capture_output=True, timeout=PATIENCE_S, check=False,
-    )  # fmt: skip
+    return Verb(work, words).run(Person("the owner", OWNER, (GROUP,)), given, cwd)
 
 
 def test_a_repository_of_another_is_refused_to_root_too(work: Work) -> None:
     """Root may do anything, so it must not do it by mistake."""
     for words in (("status",), ("run", "--once"), ("team", "sync"), ("hooks", "install")):
-        assert runs(work, *words)() is False, words
+        assert runs(work, *words).answers(Person("root", 0)) == "no", words
 
 
 def test_a_repository_of_another_above_is_not_worked_in(work: Work) -> None:
@@ -470,11 +497,11 @@ def test_a_repository_of_another_above_is_not_worked_in(work: Work) -> None:
         os.chown(below, OWNER, OWNER)
         for words in (("status",), ("resume",), ("kept",), ("forecast",), ("events",), ("team", "lease", "list"), ("validate",)):  # fmt: skip
             done = as_owner(work, words, cwd=below)
-            assert b"unsafe_repository" in done.stdout + done.stderr, (words, done)
-            assert b"01-auth" not in done.stdout, (words, done)
+            assert b"unsafe_repository" in done.out + done.err, (words, done)
+            assert b"01-auth" not in done.out, (words, done)
         given = json.dumps({"hook_event_name": "SessionStart", "cwd": str(below)})
         done = as_owner(work, ("hook", "session-start"), given, below)
-        assert b"01-auth" not in done.stdout, "the brief of another's repository reaches no agent"
+        assert b"01-auth" not in done.out, "the brief of another's repository reaches no agent"
     finally:
         shutil.rmtree(above)
 

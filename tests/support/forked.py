@@ -80,13 +80,20 @@ class Forked:
         return line
 
 
-def call(arguments: Sequence[str], cwd: Path, env: Mapping[str, str], given: bytes = b"") -> Ended:
-    """Run `yolo-fs ARGUMENTS` to its end in a forked process."""
+def call(
+    arguments: Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str],
+    given: bytes = b"",
+    prepare: str = "",
+) -> Ended:
+    """Run `yolo-fs ARGUMENTS` to its end in a forked process; `prepare`: see `begin`."""
     with contextlib.ExitStack() as stack:
         streams = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
         streams[0].write(given)
         streams[0].seek(0)
-        code = begin(arguments, cwd, env, [stream.fileno() for stream in streams]).wait()
+        numbers = [stream.fileno() for stream in streams]
+        code = begin(arguments, cwd, env, numbers, prepare=prepare).wait()
         for stream in streams[1:]:
             stream.seek(0)
         return Ended(code, streams[1].read(), streams[2].read())
