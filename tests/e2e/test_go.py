@@ -751,3 +751,88 @@ def test_what_an_agent_used_that_ended_while_nobody_watched_is_on_the_bill(
     played = company.go()
     assert played.code == 0, played
     assert (played.data["tokens"], played.data["cost_usd"]) == (100, 1.25)
+
+
+# --- bad days --------------------------------------------------------------------------------------------------------
+
+
+def held_at(company: Company, step: str, *words: str) -> tuple[subprocess.Popen[str], Path]:
+    """Start a run whose agent of a step waits; return it and the file to remove so that it goes on."""
+    held = company.repo.file(f"../{step}", "")
+    script = company.repo.file("../held.py", HELD)
+    runner = company.begin("a", "login", *words, program=played_by(script))
+    folder = company.repo.git_dir / "yolo-fs/company"
+    wait_for(
+        lambda: [*folder.glob("*/brief.md")] and numbers(folder, "critic"), "nobody was started"
+    )
+    return runner, held
+
+
+def ended(runner: subprocess.Popen[str]) -> Played:
+    out, err = runner.communicate(timeout=DEADLINE_S)
+    return Played(runner.returncode, [json.loads(line) for line in out.splitlines()], err)
+
+
+@pytest.mark.parametrize("start", ["HEAD", "HEAD~1"], ids=["with all of it", "with less of it"])
+def test_a_person_who_switches_branches_takes_the_run_along_and_the_other_branch_stays(
+    company: Company, start: str
+) -> None:
+    company.configure()
+    runner, held = held_at(company, "critique", "--approve", "plan")
+    before = company.repo.git("rev-parse", "HEAD")
+    company.repo.git("switch", "-q", "-c", "other", start)
+    held.unlink()
+    played = ended(runner)
+    assert played.code == 75, played
+    assert [item["kind"] for item in played.data["waiting"]] == ["approval"]
+    assert "docs(01): plan 01-01" in company.subjects()
+    assert company.repo.git("rev-parse", "main") == before
+    assert company.repo.yolo_fs("verify").returncode == 0
+    company.repo.git("switch", "-q", "main")
+    assert company.go("--approve", "plan").code == 75
+    assert "docs(01): plan 01-01" in company.subjects()
+
+
+def test_a_daemon_that_an_agent_starts_in_a_session_of_its_own_holds_nobody_up(
+    company: Company,
+) -> None:
+    company.configure()
+    note = company.repo.root.parent / "daemon"
+    script = company.repo.file(
+        "../daemon.py",
+        "import os, pathlib, subprocess, sys\n"
+        "from yolo_fs.demo.agent import main\n"
+        "if os.environ['YOLO_FS_AGENT'] == 'yolo-critic':\n"
+        "    words = [sys.executable, '-c', 'import time; time.sleep(3600)']\n"
+        "    daemon = subprocess.Popen(words, start_new_session=True, cwd='/')\n"
+        f"    pathlib.Path({str(note)!r}).write_text(str(daemon.pid))\n"
+        "main()\n",
+    )
+    played = company.go("a", "login", "--approve", "plan", program=played_by(script))
+    pid = int(note.read_text())
+    try:
+        assert played.code == 75, played
+        assert not played.named("agent.failed"), played
+        assert is_running(pid), "it is in no group of ours"
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_a_stream_that_is_cut_in_the_middle_of_a_line_costs_what_it_said_before(
+    company: Company,
+) -> None:
+    company.configure()
+    script = company.repo.file(
+        "../cut.py",
+        "import json, os\n"
+        "from yolo_fs.demo.agent import main\n"
+        "main()\n"
+        "line = json.dumps({'type': 'result', 'usage': {'input_tokens': 3}, 'total_cost_usd': 0.5})\n"
+        "print(line, line[:40], sep='\\n', end='', flush=True)\n"
+        "os.kill(os.getpid(), 9)\n",
+    )
+    played = company.go("a", "login", "--approve", "plan", program=played_by(script))
+    assert played.code == 75, played
+    starts = len(played.named("agent.started"))
+    assert (played.data["tokens"], played.data["cost_usd"]) == (3 * starts, 0.5 * starts)
+    assert not played.named("agent.failed"), "what counts is on the branch"
