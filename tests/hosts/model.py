@@ -85,6 +85,8 @@ class Model:
         """Brief of an act and name of its host → what the model does; None where only plays are known."""
         self.limits = 0
         """Requests that are still to be refused for their rate."""
+        self.is_key_refused = False
+        """Whether each request is refused for its key."""
         self.requests: list[Request] = []
         self.strangers: list[str] = []
         """Paths that a host asked for, and that we do not know."""
@@ -178,6 +180,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.asked.limits -= 1
             error = {"type": "rate_limit_error", "message": "429 Too Many Requests"}
             self._json({"type": "error", "error": error}, 429)
+            return
+        if self.asked.is_key_refused:
+            error = {"type": "authentication_error", "message": "the key was withdrawn"}
+            self._json({"type": "error", "error": error}, 401)
             return
         match self.path.partition("?")[0]:
             case "/v1/messages":

@@ -651,6 +651,21 @@ def a_host_that_nobody_has_logged_in(stage: Stage) -> Iterator[Claim]:
     yield says("the inbox has it", "yolo-fs go --phase 1")(stage.ours("inbox", ok=False))
 
 
+@play("codex", has_plan=False)  # the other one asks again for minutes
+def a_key_that_is_refused(stage: Stage) -> Iterator[Claim]:
+    """Each act is given up with what the host says of its key; with a good one the same command goes on."""
+    _in_run(stage)
+    stage.model.is_key_refused = True
+    words = ("--host", stage.host, "--team", "solo", "--max-tokens", "1")
+    told = stage.ours("go", "add a login", *words, ok=False)
+    yield says("it says what the host says", "exit code 1, saying", "the key was withdrawn")(told)
+    yield says("and ends", "given up")(told)
+    yield Claim("it is no limit that one waits for", "host.limited" not in told, told)
+    stage.model.is_key_refused = False
+    again = stage.ours("go", *words, ok=False)
+    yield says("with a good key the work begins", "✔ lead planning")(again)
+
+
 @play("claude")
 def the_company_in_a_session(stage: Stage) -> Iterator[Claim]:
     """`/yolo:go` of the plugin: the session knows where the team is, and starts an agent in its role."""
