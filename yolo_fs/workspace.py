@@ -627,13 +627,13 @@ def setup_file(host: str) -> OwnFile:
 
 def refuse_unsafe(repository: Repository) -> None:
     """Refuse a repository or a planning tree that others may write to: what they put there or take
-    away would be committed as the user's.
+    away would be committed as the user's. The folder of a phase is an agent's, with its umask.
 
     Raises:
         YoloError: UNSAFE_REPOSITORY.
     """
-    tree = os.walk(os.path.join(repository.root, PLANNING_ROOT))
-    repository.refuse_unsafe(*(folder for folder, _, _ in tree))
+    tree = f"{repository.root}/{PLANNING_ROOT}"
+    repository.refuse_unsafe(*filter(os.path.isdir, (tree, f"{tree}/phases")))
 
 
 def own_files(repository: Repository, hosts: tuple[str, ...]) -> Iterator[OwnFile]:

@@ -368,7 +368,7 @@ def _open_or_make(parent: int, name: str) -> int:
     with suppress(FileNotFoundError):
         return _open_below(parent, name)
     with suppress(FileExistsError):
-        os.mkdir(name, dir_fd=parent)
+        os.mkdir(name, 0o775, dir_fd=parent)  # a umask of 000 lets nobody else write
     return _open_below(parent, name)
 
 
