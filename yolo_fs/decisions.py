@@ -15,8 +15,7 @@ from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.evidence.facts import PhaseFacts, plans_of
-from yolo_fs.loops.repairs import ACCEPT
-from yolo_fs.phase.phase import ACCEPT_RISK
+from yolo_fs.loops.repairs import ACCEPT, ACCEPT_RISK
 from yolo_fs.protocol.departments import Role, name_in
 from yolo_fs.system.in_place import appending
 from yolo_fs.system.readers import read_lines

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.teams import Team
+from yolo_fs.cli.main import run
 from yolo_fs.phase.report import Audience, as_text
 from yolo_fs.reports.resume import resume
 
@@ -74,3 +75,34 @@ def test_what_the_lead_accepts_ends_the_escalation_of_the_review(team: Team) -> 
     assert (last["st"], last["mv"], last["agent"]) == ("resolved", "over", "senior")
     assert team.git("cat-file", "-t", last["ref"]) == "commit"
     assert "rising" not in as_text(resume(str(team.root), Audience("lead")))
+
+
+FAILED = {"r": "FAIL", "findings": 1, "critical": 1, "dt": "2026-02-20"}
+HOLE = {"cat": "secrets", "sev": "critical", "f": "src/auth.ts", "issue": "a key", "fix": "move it"}
+ACCEPTED = {"ts": "2026-02-20T10:00:00Z", "agent": "user", "reason": "behind a VPN", "dec": "accept the risks",
+            "kind": "accept_risk", "of": "backend"}  # fmt: skip
+
+
+@pytest.mark.proves("002:101")
+@pytest.mark.parametrize(
+    ("name", "record", "end"),
+    [
+        ("decisions.jsonl", ACCEPTED, "the user accepted the risk"),
+        ("security-audit.jsonl", FAILED | {"r": "PASS", "critical": 0}, "passed"),
+    ],
+)
+def test_a_user_who_has_decided_on_a_security_fail_is_not_asked_again(
+    team: Team, name: str, record: dict[str, Any], end: str
+) -> None:
+    team.artifact("security-audit.jsonl", f"{json.dumps(FAILED)}\n{json.dumps(HOLE)}\n")
+    team.once()
+    words = ("escalate", "open", "--fail", "--as", "security", "--task", "01-01/T1", "--reason", "a key",
+             "--evidence", "src/auth.ts:1", "--recommendation", "move it")  # fmt: skip
+    assert run([*words, "-C", str(team.root)]) == 0
+    team.once()
+    assert "user holds it" in as_text(resume(str(team.root), Audience("lead")))
+    team.artifact(name, json.dumps(record) + "\n")
+    team.once()
+    last = logged(team)[-1]
+    assert (last["st"], last["mv"], last["res"]) == ("resolved", "over", end)
+    assert "user holds it" not in as_text(resume(str(team.root), Audience("lead")))

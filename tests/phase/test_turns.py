@@ -121,8 +121,12 @@ def test_a_complete_phase_asks_nobody_for_its_documentation() -> None:
     assert summary_line((phase,)).endswith("complete")
 
 
-def test_after_a_security_fail_the_user_decides() -> None:
-    assert turn({"security-audit.jsonl": [{"r": "FAIL"}]}).agent == "user"
+def test_after_a_security_fail_the_user_is_told_what_to_decide_and_how() -> None:
+    asked = turn({"security-audit.jsonl": [{"r": "FAIL"}]})
+    assert (
+        asked.sentence == "user decides whether what security found is accepted, or is mended first"
+    )
+    assert asked.command == "yolo-fs decide accept-risk backend --reason …"
 
 
 @pytest.mark.proves("000:603a")

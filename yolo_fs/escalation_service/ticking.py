@@ -37,7 +37,6 @@ from yolo_fs.escalations.log import EscalationProgress, EscalationStage
 from yolo_fs.git.history import log as history
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team, loop_facts
-from yolo_fs.loops.facts import LoopProgress
 from yolo_fs.loops.rounds import exhausted, settled
 from yolo_fs.protocol.departments import Role, name_in
 from yolo_fs.system.in_place import Appending
@@ -326,8 +325,8 @@ class LoopEscalator:
             return
         for phase in self._team.phases(tip):
             facts = loop_facts(self._team, phase.facts, 0)
-            for escalation, loop in settled(facts):
-                request = _end_of(escalation, loop, tip)
+            for escalation, about, end in settled(facts):
+                request = _end_of(escalation, about, end, tip)
                 yield from self._log(
                     "resolved", request, partial(self._escalations.resolve, escalation.id)
                 )
@@ -350,13 +349,13 @@ class LoopEscalator:
             yield made.path
 
 
-def _end_of(escalation: EscalationProgress, loop: LoopProgress, tip: str) -> EscalationRequest:
+def _end_of(escalation: EscalationProgress, about: str, end: str, tip: str) -> EscalationRequest:
     return EscalationRequest(
         agent=name_in(escalation.origin, escalation.department),
-        reason=f"{loop.kind.value} {loop.of} is over: {loop.state}",
+        reason=f"{about} is over: {end}",
         boundary="seen in a commit",
         severity=escalation.severity,
-        decision=escalation.decision or loop.state,
+        decision=escalation.decision or end,
         shown_by=tip[:12],
         is_over=True,
         task=str(escalation.id.task),

@@ -31,6 +31,8 @@ from yolo_fs.protocol.workflow import LIMIT_BY_KEY
 
 ACCEPT = "accept"
 """Kind of the decision by which a Lead lets a plan pass with known issues."""
+ACCEPT_RISK = "accept_risk"
+"""Kind of the decision by which the user accepts what a security audit has found."""
 
 _SEVERITIES = {severity: row.weight for row in CHANGE_CLASSES for severity in row.severities}
 _CLASSIFY, _MINOR, _MAJOR, _CYCLE_2, _LEAD = REVIEW_REMEDIES
@@ -312,6 +314,20 @@ def _progress_of_review(
     return LoopProgress(
         Loop.CODE_REVIEW, name, stage.state, cycles_of(reviews), left, agent, stage.what, metrics
     )
+
+
+RISK_ACCEPTED = "the user accepted the risk"
+
+
+def end_of_security_fail(facts: LoopFacts, department: Dept) -> str:
+    """Return how the FAIL of a security audit ended; empty while there is one to decide on."""
+    audits = list(facts.of("security-audit", department))
+    if audits and all(line.get("r") != "FAIL" for line in audits[-1].lines):
+        return "passed"
+    failed = max((audit.order for audit in audits), default=0)
+    accepted = facts.decisions(ACCEPT_RISK, department)
+    is_accepted = any(each.agent == Role.USER and each.order >= failed for each in accepted)
+    return RISK_ACCEPTED if is_accepted else ""
 
 
 _QA_MOST = int(LIMIT_BY_KEY["qa.max_cycles"].value)

@@ -19,6 +19,7 @@ from yolo_fs.loops.repairs import (
     ESCALATED,
     LIMIT_REACHED,
     code_reviews,
+    end_of_security_fail,
     gate_remediations,
     qa_remediations,
 )
@@ -348,15 +349,23 @@ def exhausted(facts: LoopFacts) -> Iterator[EscalationRequest]:
             )
 
 
-def settled(facts: LoopFacts) -> Iterator[tuple[EscalationProgress, LoopProgress]]:
-    """Yield each open escalation whose loop is over by now, with the loop."""
+def settled(facts: LoopFacts) -> Iterator[tuple[EscalationProgress, str, str]]:
+    """Yield each open escalation whose question is over by now, what it was about, and its end."""
     over = [
         progress for progress in (*code_reviews(facts), *qa_remediations(facts)) if progress.is_over
     ]
     for escalation in as_committed(facts.phase):
-        loop = loop_of(escalation, over) if escalation.is_open else None
-        if loop:
-            yield escalation, loop
+        if not escalation.is_open:
+            continue
+        department = escalation.department
+        if loop := loop_of(escalation, over):
+            yield escalation, f"{loop.kind.value} {loop.of}", loop.state
+        elif _is_security_fail(escalation) and (end := end_of_security_fail(facts, department)):
+            yield escalation, f"security FAIL {department}", end
+
+
+def _is_security_fail(escalation: EscalationProgress) -> bool:
+    return escalation.origin is Role.SECURITY and escalation.last_round[0].move == "fail"
 
 
 def loop_of(escalation: EscalationProgress, loops: Iterable[LoopProgress]) -> LoopProgress | None:

@@ -28,6 +28,7 @@ from yolo_fs.evidence.facts import (
 )
 from yolo_fs.handoffs.contents import faults_of_handoffs, handoff_into
 from yolo_fs.loops.facts import Loop, LoopFacts, LoopProgress
+from yolo_fs.loops.repairs import RISK_ACCEPTED, end_of_security_fail
 from yolo_fs.loops.rounds import AFTER_REWORK, CLARIFIED_AGAIN, PATCH_FAILED, loop_of, loops
 from yolo_fs.phase.gate_status import CheckResult, GateStatus
 from yolo_fs.phase.gates import (
@@ -244,8 +245,6 @@ _STEP_OF_LOOP = {kind: step for step, kinds in _LOOPS_OF_STEP.items() for kind i
 }
 """Loop → step in which its escalation takes place."""
 
-ACCEPT_RISK = "accept_risk"
-"""Kind of the decision by which the user accepts what a security audit has found."""
 SURE_OF_INTENT = 0.6
 """Minimum confidence of an analysis, 0-1, for acting on it without asking the user."""
 
@@ -524,7 +523,9 @@ class _Turns(NamedTuple):
                 auditor = name_in(Role.SECURITY, status.department)
                 return Next("security", auditor, current.step.inputs, why=why)
             why = "security FAIL: hard stop, only the user decides"
-            return Next("security", Role.USER, ("security-audit.jsonl",), why=why)
+            does = "decides whether what security found is accepted, or is mended first"
+            command = f"yolo-fs decide accept-risk {status.department} --reason …"
+            return Next("security", Role.USER, ("security-audit.jsonl",), "", why, command, does)
         if current.step.key == "planning" and status.stage is not Outcome.GO:
             check = f"'yolo-fs workflow check {current.step.key}'"
             lacks = shortened(current.missing, 3, shown_by=check, between="; ")
@@ -545,9 +546,8 @@ class _Turns(NamedTuple):
         failed = max(
             (version.order for version in known.of("security-audit", department)), default=0
         )
-        accepted = known.decisions(ACCEPT_RISK, department)
-        if any(each.agent == Role.USER and each.order >= failed for each in accepted):
-            return "the user accepted the risk"
+        if end_of_security_fail(known, department) == RISK_ACCEPTED:
+            return RISK_ACCEPTED
         is_decided = any(
             escalation.origin is Role.SECURITY
             and escalation.decision
