@@ -823,3 +823,31 @@ def test_random_rules_are_judged_as_git_judges_them(user: User, engine: Engines,
         asked = [folder + name for folder in folders for name in ("x.jsonl", "y.md")]
         said = user.git("check-ignore", "--no-index", "--", *asked, ok=(0, 1)).decode().split()
         assert [path for path in asked if rules.reason_to_hold(path, in_head=False)] == said
+
+
+@pytest.mark.skipif(not IS_LINUX, reason="without /proc nothing tells that a pull runs")
+@pytest.mark.parametrize("how", ["--no-rebase", "--rebase", "--ff-only"])
+def test_while_a_pull_of_the_user_fetches_nothing_moves_and_it_goes_on(
+    user: User, engine: Engines, tmp_path: Path, how: str
+) -> None:
+    """git gives up when the branch has moved, and advises `git reset --hard`."""
+    user.commit_file("mine", "1\n")
+    user.git("clone", "-q", str(user.root), str(tmp_path / "theirs"))
+    theirs = User(tmp_path / "theirs")
+    theirs.commit_file("theirs", "1\n")
+    pipe, slow = tmp_path / "pipe", tmp_path / "slow"
+    os.mkfifo(pipe)
+    slow.write_text(f'#!/bin/sh\nread line < {pipe}\nexec git-upload-pack "$@"\n')
+    slow.chmod(0o755)
+    one = engine(user)
+    assert one.obstacle() is None
+    branch = user.text("symbolic-ref", "--short", "HEAD")
+    command = ["git", "pull", "-q", how, f"--upload-pack={slow}", str(theirs.root), branch]
+    pull = subprocess.Popen(command, cwd=user.root, stderr=subprocess.PIPE, text=True)
+    with open(pipe, "w") as end:  # opened once the other side reads
+        assert one.obstacle() is Reason.PULL_IN_PROGRESS
+        assert one.obstacle() is Reason.PULL_IN_PROGRESS
+        end.write("\n")
+    assert (pull.communicate()[1], pull.returncode) == ("", 0)
+    assert one.obstacle() is None
+    assert one.put_and_follow(PLAN, LINE).commit == user.tip()

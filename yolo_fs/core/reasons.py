@@ -144,6 +144,10 @@ class Reason(StrEnum):
         "user_committing",
         "a person is making a commit: a `git commit` runs, or the branch has none yet",
     )
+    PULL_IN_PROGRESS = (
+        "pull_in_progress",
+        "a `git pull` runs, which gives up when the branch moves while it fetches",
+    )
     DETACHED_HEAD = "detached_head", "HEAD is on no branch: a commit here would belong to none"
     PROTECTED_BRANCH = (
         "protected_branch",

@@ -19,6 +19,7 @@ from yolo_fs.system import PROC
 from yolo_fs.system.files import Stamp, content_of, is_endless, stamp_at
 from yolo_fs.system.lock import holder
 from yolo_fs.system.system import (
+    command_of,
     commands,
     is_running,
     parent_of,
@@ -84,6 +85,7 @@ class Obstacles:
         self._message_seen: int | None = None
         self._hook_seen: Stamp | None = None
         self._hook_is_silent = False
+        self._pulls = _Pulls(repository.root)
 
     def find(self, head: Head, now_ns: int | None = None) -> Reason | None:
         """Return the reason to hold everything, or None when a commit may be made.
@@ -120,6 +122,8 @@ class Obstacles:
             return Reason.UNMERGED_INDEX
         if self._is_user_committing():
             return Reason.USER_COMMITTING
+        if self._pulls.is_any_running():
+            return Reason.PULL_IN_PROGRESS
         return None
 
     def changed_since(self, head: Head, now_ns: int) -> bool:
@@ -229,6 +233,43 @@ class Obstacles:
             self._hook_seen = stamp
             self._hook_is_silent = SECTION.encode() not in content_of(path)
         return self._hook_is_silent
+
+
+class _Pulls:
+    """Finds a `git pull` that runs in a work tree, without reading about each process each time.
+
+    While it fetches it has written nothing that would tell. It has read the index and the branch
+    before, gives up when the branch has moved, and advises `git reset --hard`.
+    """
+
+    def __init__(self, root: str):
+        self._root = root
+        self._since: dict[str, float] = {}
+        """Process → when it was first seen."""
+        self._others: set[str] = set()
+        """Processes that are no pull, and old enough to be what they stay."""
+
+    def is_any_running(self) -> bool:
+        """Return whether one runs; where there is no /proc, nobody knows."""
+        if not os.path.isdir(PROC):
+            return False
+        now, there = time.monotonic(), set(filter(str.isdigit, os.listdir(PROC)))
+        self._others &= there
+        new = there - self._others
+        self._since = {pid: self._since.get(pid, now) for pid in new}
+        return bool([pid for pid in new if self._is_pull(pid, now)])
+
+    def _is_pull(self, pid: str, now: float) -> bool:
+        words = command_of(pid)
+        if b"pull" in words[1:] and os.path.basename(words[0]) == b"git":
+            return f"{working_folder(pid)}/".startswith(f"{self._root}/")
+        if now - self._since[pid] > _YOUNG_S:
+            self._others.add(pid)
+        return False
+
+
+_YOUNG_S = 1.0
+"""Time after which a process has become the program that it was started for."""
 
 
 def _is_committing(root: str) -> bool:

@@ -129,11 +129,14 @@ def _item_for_health(finding: Finding) -> InboxItem:
 
 
 def _items_for_obstacle(report: Report) -> Iterator[InboxItem]:
-    if report.obstacle not in (None, Reason.INDEX_LOCKED, Reason.USER_COMMITTING):
+    if report.obstacle not in (None, *_END_BY_THEMSELVES):
         question = f"Nothing is committed: {report.obstacle.sentence}."
         detached = report.obstacle is Reason.DETACHED_HEAD
         command = "git switch BRANCH" if detached else "git status"
         yield InboxItem(report.obstacle.value, "held", "", question, (), command)
+
+
+_END_BY_THEMSELVES = (Reason.INDEX_LOCKED, Reason.USER_COMMITTING, Reason.PULL_IN_PROGRESS)
 
 
 def _held(report: Report, candidate: Candidate) -> Iterator[InboxItem]:

@@ -188,8 +188,15 @@ def commands() -> Iterator[tuple[str, list[bytes]]]:
             yield number.decode(), words
         return
     for pid in filter(str.isdigit, os.listdir(PROC)):
-        with suppress(OSError), open(f"{PROC}/{pid}/cmdline", "rb") as file:
-            yield pid, file.read(4096).split(b"\0")
+        if words := command_of(pid):
+            yield pid, words
+
+
+def command_of(pid: str) -> list[bytes]:
+    """Return the words of a process's command from /proc; none where it has ended."""
+    with suppress(OSError), open(f"{PROC}/{pid}/cmdline", "rb") as file:
+        return file.read(4096).split(b"\0")
+    return []
 
 
 def sees_every_process() -> bool:
