@@ -666,3 +666,19 @@ def test_a_work_tree_that_the_configuration_puts_elsewhere_is_refused_and_told(
         Repository(str(tmp_path / "here"))
     assert raised.value.reason is Reason.BARE_REPOSITORY
     assert "core.worktree" in raised.value.message
+
+
+def test_a_work_tree_whose_repository_has_moved_is_told_the_way_back(
+    user: User, tmp_path: Path
+) -> None:
+    user.commit_file("x", "1\n")
+    linked, moved = tmp_path / "linked", tmp_path / "moved"
+    user.git("worktree", "add", "-q", str(linked))
+    user.root.rename(moved)
+    with pytest.raises(YoloError) as caught:
+        Repository(str(linked))
+    assert caught.value.reason is Reason.NOT_A_REPOSITORY
+    command = caught.value.as_finding().command
+    assert command == "git worktree repair"
+    subprocess.run([*command.split(), linked], cwd=moved, check=True, capture_output=True)
+    Repository(str(linked)).close()

@@ -555,6 +555,8 @@ def open_repository(start: str) -> git_python.Repo:
     except (git.exc.InvalidGitRepositoryError, git.exc.NoSuchPathError, ValueError, OSError):
         message = f"no git repository at {safe(os.path.abspath(start))}"
         hint = "Go into one, use -C DIR, or make one here with 'git init'."
+        if os.path.isfile(os.path.join(start, ".git")):
+            hint = "Its repository has moved or is gone: there, run 'git worktree repair' on it."
         raise YoloError(Reason.NOT_A_REPOSITORY, message, hint=hint) from None
     if repository.bare or repository.working_tree_dir is None:
         repository.close()
