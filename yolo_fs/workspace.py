@@ -45,6 +45,7 @@ from yolo_fs.system.store import (
     open_regular,
     private_directory,
     read_json,
+    unless_damaged,
 )
 from yolo_fs.system.store import output_place as place_of_output
 from yolo_fs.system.text_checks import Limits
@@ -428,15 +429,7 @@ def _find_state_damage(repository: Repository) -> Damaged | None:
 
 
 def _find_odd_kind(path: str) -> Damaged | None:
-    try:
-        os.close(open_regular(path, os.O_RDONLY))
-    except RefusedError as refusal:
-        return Damaged(refusal.reason, refusal.detail)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        return Damaged(Reason.UNREADABLE, error.strerror or str(error))
-    return None
+    return unless_damaged(lambda: os.close(open_regular(path, os.O_RDONLY)))
 
 
 def fits(value: object, shape: Shape) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from yolo_fs.core.json_form import readable_json
@@ -87,6 +87,36 @@ class SettingsFile:
         self.forget()
         return True
 
+    def take_out(self, without: Callable[[str], str | None]) -> bool:
+        """Undo what we changed; return whether there was anything.
+
+        `without`: returns the text without our part, None where it has none; for a file that
+        somebody else has changed since.
+        """
+        text = self.text()
+        if text is None or self.restore(text):
+            return text is not None
+        rest = without(text)
+        if rest is None:
+            return False
+        self.write(rest)
+        self.forget()
+        return True
+
+    def json_of(self, text: str | None) -> dict[str, Any]:
+        """Return the JSON object in a text; an empty one for none.
+
+        Raises:
+            YoloError: BAD_CONFIG.
+        """
+        try:
+            value = json.loads(text) if text and text.strip() else {}
+        except (ValueError, RecursionError) as error:
+            raise self.bad(f"it is not JSON: {error}") from error
+        if not isinstance(value, dict):
+            raise self.bad("it is not a JSON object")
+        return value
+
     def write(self, text: str) -> None:
         """Replace the content; the mode stays."""
         mode = os.stat(self.path).st_mode & 0o777 if os.path.exists(self.path) else SHARED
@@ -98,16 +128,12 @@ class SettingsFile:
             remove(self._kept)
 
 
-def indented_like(before: str | None, text: str) -> str:
-    """Return a text with the line breaks and the end that the file had."""
+def json_like(before: str | None, value: dict[str, Any]) -> str:
+    """Return JSON with the indentation, the line breaks and the end that the file had."""
+    indent = re.search(r"\n([ \t]+)\"", before or "")
+    text = readable_json(value, indent=indent[1] if indent else 2)
     text = text if before and not before.endswith("\n") else f"{text}\n"
     return text.replace("\n", "\r\n") if "\r\n" in (before or "") else text
-
-
-def indent_of(before: str | None) -> str | int:
-    """Return the indentation of a JSON file."""
-    match = re.search(r"\n([ \t]+)\"", before or "")
-    return match[1] if match else 2
 
 
 PROGRAM = "yolo-fs"
@@ -198,22 +224,16 @@ class HostSettings:
                 hooks[event] = entries
             else:
                 hooks.pop(event, None)
-        self.file.change(installed.before, _written_like(installed.before, value))
+        self.file.change(installed.before, json_like(installed.before, value))
         return installed
 
     def remove(self) -> bool:
         """Remove our hooks; return whether there were any."""
-        text = self.file.text()
-        if text is None:
-            return False
-        if self.file.restore(text):
-            return True
+        return self.file.take_out(self._text_without_ours)
+
+    def _text_without_ours(self, text: str) -> str | None:
         value = self._value(text)
-        if not any(self._ours(value)):
-            return False
-        self.file.write(_written_like(text, self._without_ours(value)))
-        self.file.forget()
-        return True
+        return json_like(text, self._without_ours(value)) if any(self._ours(value)) else None
 
     def positions(self) -> Iterator[tuple[str, int, int, dict[str, Any], dict[str, Any]]]:
         """Yield event, number of the group, number within it, group and handler of each hook."""
@@ -252,14 +272,9 @@ class HostSettings:
         }
 
     def _value(self, text: str | None) -> dict[str, Any]:
-        if text is None or not text.strip():
-            return {}
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise self.file.bad(f"it is not JSON: {error}") from error
-        if not isinstance(value, dict) or not isinstance(value.get("hooks", {}), dict):
-            raise self.file.bad("it is not a JSON object, or its `hooks` is none")
+        value = self.file.json_of(text)
+        if not isinstance(value.get("hooks", {}), dict):
+            raise self.file.bad("its `hooks` is not an object")
         return value
 
 
@@ -293,8 +308,3 @@ def _with(entries: list[Any], ours: Sequence[Any]) -> Iterator[Any]:
         elif missing:
             yield missing.pop(0)
     yield from missing
-
-
-def _written_like(before: str | None, value: dict[str, Any]) -> str:
-    """Return settings as text, with the file's indentation and end."""
-    return indented_like(before, readable_json(value, indent=indent_of(before)))

@@ -8,14 +8,8 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from yolo_fs.core.json_form import readable_json
 from yolo_fs.git.repository import Repository
-from yolo_fs.hooks.hostsettings import (
-    PROGRAM,
-    SettingsFile,
-    indent_of,
-    indented_like,
-)
+from yolo_fs.hooks.hostsettings import PROGRAM, SettingsFile, json_like
 from yolo_fs.protocol.hooks import Host
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 
@@ -44,45 +38,29 @@ class ServerEntry:
         Raises:
             YoloError: BAD_CONFIG, here as in all that follows.
         """
-        return self._servers(self._value(self.file.text())).get(PROGRAM) == self._server
+        return self._servers(self.file.json_of(self.file.text())).get(PROGRAM) == self._server
 
     def install(self) -> bool:
         """Register our server; return whether it was already registered."""
         if self.is_complete():
             return True
         text = self.file.text()
-        value = self._value(text)
+        value = self.file.json_of(text)
         value["mcpServers"] = {**self._servers(value), PROGRAM: self._server}
-        self._write(text, value)
+        self.file.change(text, json_like(text, value))
         return False
 
     def remove(self) -> bool:
         """Remove our server; return whether it was there."""
-        text = self.file.text()
-        if text is None:
-            return False
-        if self.file.restore(text):
-            return True
-        value = self._value(text)
+        return self.file.take_out(self._text_without_ours)
+
+    def _text_without_ours(self, text: str) -> str | None:
+        value = self.file.json_of(text)
         servers = self._servers(value)
         if PROGRAM not in servers:
-            return False
-        value["mcpServers"] = {name: each for name, each in servers.items() if name != PROGRAM}
-        self.file.write(indented_like(text, _dump_json(text, value)))
-        self.file.forget()
-        return True
-
-    def _write(self, before: str | None, value: dict[str, Any]) -> None:
-        self.file.change(before, indented_like(before, _dump_json(before, value)))
-
-    def _value(self, text: str | None) -> dict[str, Any]:
-        try:
-            value = json.loads(text) if text and text.strip() else {}
-        except (ValueError, RecursionError) as error:
-            raise self.file.bad(f"it is not JSON: {error}") from error
-        if not isinstance(value, dict):
-            raise self.file.bad("it is not a JSON object")
-        return value
+            return None
+        rest = {name: each for name, each in servers.items() if name != PROGRAM}
+        return json_like(text, {**value, "mcpServers": rest})
 
     def _servers(self, value: dict[str, Any]) -> dict[str, Any]:
         servers = value.get("mcpServers", {})
@@ -137,13 +115,9 @@ class TomlSection:
 
     def remove(self) -> bool:
         """Remove the section; return whether it was there."""
-        text = self.file.text()
-        if text is None or not self._section.search(text):
-            return False
-        if not self.file.restore(text):
-            self.file.write(self._section.sub("", text))
-            self.file.forget()
-        return True
+        return self.file.take_out(
+            lambda text: self._section.sub("", text) if self._section.search(text) else None
+        )
 
     def _text(self, rest: str) -> str:
         return f"{self._begin}\n{self._content(self._parsed(rest))}{self._end}"
@@ -178,7 +152,3 @@ def _format_roles(named: frozenset[str]) -> Iterator[str]:
         text = json.dumps(f"{agent.title}{writes}", ensure_ascii=False)
         file = f"agents/{agent.full_name}.toml"
         yield f'[agents.{agent.full_name}]\ndescription = {text}\nconfig_file = "{file}"\n'
-
-
-def _dump_json(before: str | None, value: dict[str, Any]) -> str:
-    return readable_json(value, indent=indent_of(before))

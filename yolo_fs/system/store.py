@@ -26,7 +26,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.system import failpoint
@@ -50,6 +50,7 @@ _LIMITS = Limits(max_file_bytes=_SIZE_LIMIT_BYTES)
 _UNFOLLOWED = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _POLL_S = 0.01
 _BEGAN_NS = time.time_ns()
+_T = TypeVar("_T")
 _TEMPORARY = re.compile(r"\..+\.yolo-tmp\.(?P<pid>[0-9]{1,10})\.[0-9a-f]+", re.DOTALL)
 
 
@@ -70,8 +71,13 @@ class RefusedError(ValueError):
 
 def read_json(path: str) -> dict[str, Any] | Damaged | None:
     """Return the object in the file, None without a file, `Damaged` for anything else."""
+    return unless_damaged(lambda: _parsed(_read_bytes(path)))
+
+
+def unless_damaged(read: Callable[[], _T]) -> _T | Damaged | None:
+    """Return what is read, None without a file, and why it cannot be read as a value."""
     try:
-        return _parsed(_read_bytes(path))
+        return read()
     except RefusedError as refusal:
         return Damaged(refusal.reason, refusal.detail)
     except (FileNotFoundError, NotADirectoryError):
