@@ -83,7 +83,7 @@ ACCEPTED = {"ts": "2026-02-20T10:00:00Z", "agent": "user", "reason": "behind a V
             "kind": "accept_risk", "of": "backend"}  # fmt: skip
 
 
-@pytest.mark.proves("002:101")
+@pytest.mark.proves("002:101b")
 @pytest.mark.parametrize(
     ("name", "record", "end"),
     [
