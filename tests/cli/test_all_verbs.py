@@ -85,7 +85,7 @@ def test_a_phase_is_a_number_a_slug_a_folder_or_the_one_at_work(
 
 
 EMPTY = [
-    ("agent", "list"), ("agent", "stalls"), ("agent", "answers"), ("task", "claims"),
+    ("agent", "list"), ("agent", "answers"), ("task", "claims"),
     ("task", "summary"), ("dept", "show"), ("events", "--type", "none"), ("kept",),
     ("escalate", "list"), ("company", "runs"), ("handoff", "report"),
 ]  # fmt: skip

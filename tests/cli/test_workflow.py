@@ -11,7 +11,6 @@ import pytest
 from tests.support.teams import THREE, Team
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Exit
-from yolo_fs.protocol.authority import ROUTES
 from yolo_fs.protocol.workflow import STEPS
 
 STATE = ".yolo-planning/phases/01-auth/.execution-state.json"
@@ -204,29 +203,13 @@ def test_a_step_that_has_failed_is_not_skipped(team: Team, ask: Any) -> None:
     assert "security says FAIL" in answer["findings"][0]["message"]
 
 
-# --- routes ---
-
-
-@pytest.mark.proves("002:311a", "002:312-316")
-def test_each_command_has_a_route(ask: Any) -> None:
-    assert len(ask("routes")[1]["data"]["routes"]) == len(ROUTES)
-    for row in ROUTES:
-        found = ask("routes", row.command)[1]["data"]["routes"]
-        assert [(one["entry"], one["chain"][0]) for one in found] == [("go.md", "go.md")]
-    assert len(ask("routes", "/yolo:go")[1]["data"]["routes"]) == 2
-    assert ask("routes", "/yolo:fix")[1]["data"]["routes"][0]["spawns"] == ["lead"]
-    assert ask("routes", "/yolo:sing")[0] == Exit.USAGE
-
-
 def test_people_read_lines(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
     for words in (
         ["next", "--phase", "1"],
         ["show", "--phase", "1"],
-        ["routes"],
         ["complete", "qa", "--phase", "1"],
     ):
         run(["workflow", *words, "-C", str(team.root)])
     said = capsys.readouterr().out
     assert "backend    architect does architecture from reqs, codebase, critique" in said
     assert "lacks: no valid architecture.toon" in said
-    assert "/yolo:debug: go.md → Lead → Debugger(s)" in said

@@ -260,7 +260,6 @@ _VERBS: Mapping[str, Made | tuple[Row, ...]] = {
     "workflow skip": Made(Row("documentation --phase 1 --reason x")),
     "workflow complete": MADE,
     "workflow check": MADE,
-    "workflow routes": MADE,
     "team join": (
         Row("origin --yes", writes=(*_REMOTE, *_CONSENT)), Row("", writes=_CONSENT), Row("origin"),
         Row("origin --yes --no-source --lane nats://127.0.0.1:9", writes=(*_REMOTE, *_CONSENT)),
@@ -283,8 +282,6 @@ _VERBS: Mapping[str, Made | tuple[Row, ...]] = {
     "task complete": (Row("- --as dev-1", _DONE),),
     "task summary": MADE,
     "agent list": MADE,
-    "agent circuits": MADE,
-    "agent stalls": MADE,
     "agent note": (Row("- --as dev-1", _NOTE),),
     "agent shutdown": Made(Row("--reason phase_complete --deadline 10")),
     "agent answers": MADE,

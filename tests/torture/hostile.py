@@ -86,7 +86,7 @@ LINES = (
     *READERS, *(f"{verb.name}{' --help' * (verb.name in GO_ON)}" for verb in VERBS), "phase new oddly", "task claim 01-01/T1 --as dev-1",
     "dept update backend --phase 01 --status running", "escalate tick", "context compile dev --phase 01", "gate check all-depts",
     "message check -", "commit --task 01-01/T1 --type feat -m x", "hooks install", "hooks uninstall", "setup claude", "kept list",
-    "kept restore 1", "team list", "agent list", "agent stalls", "schema show artifact/plan", "report --out ../report.html",
+    "kept restore 1", "team list", "agent list", "schema show artifact/plan", "report --out ../report.html",
 )  # fmt: skip
 STREAMS = ("closed:0", "closed:1", "closed:2", "closed:012", "full:1", "full:2", "broken:1")
 """A folder for stdin is none: the interpreter itself does not start then."""

@@ -1,4 +1,4 @@
-"""`yolo-fs agent`: health of agents, open circuits, requests to stop, and stalls."""
+"""`yolo-fs agent`: health of agents, their messages, and requests to stop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from yolo_fs.agents.recording import AgentJournal, claim_task, note_message
 from yolo_fs.agents.snapshot import (
     AgentsObserver,
     AgentsSnapshot,
-    circuit_as_json,
     shutdown_as_json,
 )
 from yolo_fs.agents.totals import task_of
@@ -39,9 +38,12 @@ _HEARD = frozenset({
 """Messages that report on their sender and are recorded."""
 
 
-@click.group("agent", short_help="agents: who is there, who must stop, what stands still and why")
+@click.group("agent", short_help="agents: who is there, who must stop")
 def agent() -> None:
-    """Show agent status as reported by host hooks. Never terminates an agent."""
+    """Show agent status as reported by host hooks. Never terminates an agent.
+
+    'yolo-fs status' shows open circuits and steps that stand still.
+    """
 
 
 class _Scene(NamedTuple):
@@ -78,46 +80,6 @@ def list_(invocation: Invocation) -> Reply:
     return Reply(
         data, snapshot.findings, show=lambda console: _show_agents(console, snapshot.agents)
     )
-
-
-@verb("circuits", example="yolo-fs agent circuits", parent=agent)
-def circuits(invocation: Invocation) -> Reply:
-    """Show the circuit breaker of each department, and why it stands so. Exit 1 while one is open.
-
-    Failures in a row open it: of plans, QA and tasks, blockers, agents that disappeared. After a
-    while it is half-open, and the next outcome decides.
-    """
-    with _scene(invocation) as scene:
-        snapshot = scene.found
-    code = (
-        Exit.FINDINGS
-        if any(breaker.state.value == "open" for breaker in snapshot.breakers)
-        else Exit.DONE
-    )
-    lines = [
-        f"{breaker.department}: {breaker.state}{f', {breaker.why}' if breaker.why else ''}"
-        for breaker in snapshot.breakers
-    ]
-    return Reply(
-        [circuit_as_json(breaker) for breaker in snapshot.breakers],
-        (),
-        code,
-        lambda console: _show(console, lines),
-    )
-
-
-@verb("stalls", example="yolo-fs agent stalls", parent=agent)
-def stalls(invocation: Invocation) -> Reply:
-    """Show the steps that stand still: no artifact, no sign of their agent; and the cause.
-
-    Exit 1 when there is one.
-    """
-    with _scene(invocation) as scene:
-        stalled = scene.found.stalls
-    code = Exit.FINDINGS if stalled else Exit.DONE
-    lines = [str(each) for each in stalled]
-    message = "no step stands still"
-    return Reply(stalled, (), code, lambda console: _show(console, lines, message))
 
 
 @verb("note", example="yolo-fs agent note - --as dev-1 < dev_progress.json", parent=agent)

@@ -78,7 +78,7 @@ VERBS = (
     Verb("merge", "let git merge artifacts record by record"),
     Verb("merge-driver", "called by git, not by people: merge two versions (see merge)", "merge"),
     Verb("task", "tasks: claimed files, the next task, the totals of a plan"),
-    Verb("agent", "agents: who is there, who must stop, what stands still and why"),
+    Verb("agent", "agents: who is there, who must stop"),
     Verb("commit", "a source commit of a task, alone and in the prescribed form"),
     Verb("may", "whether a role may do something, and whom to ask instead"),
     Verb("context", "what each agent is given: compiled within its budget, and proved"),

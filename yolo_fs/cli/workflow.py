@@ -12,7 +12,7 @@ import click
 from yolo_fs.agents.access import out_of_lane
 from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
 from yolo_fs.core.json_form import to_json
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import Exit, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team, loops_of
 from yolo_fs.loops.facts import LoopProgress
@@ -27,7 +27,6 @@ from yolo_fs.progress.workflow import (
     skip,
     spelled_or_at_work,
 )
-from yolo_fs.protocol.authority import ROUTES, ROUTING_RULES, Route
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.workspace import load
 
@@ -137,27 +136,6 @@ def check(invocation: Invocation, *, step: str, phase: str) -> Reply:
 workflow.add_command(check, "complete")  # its name in earlier versions
 
 
-@verb("routes", example="yolo-fs workflow routes /yolo:fix", parent=workflow)
-@click.argument("command", required=False)
-def routes(invocation: Invocation, *, command: str | None) -> Reply:
-    """Tell where a command enters, whom it spawns, how it escalates; of all without COMMAND."""
-    rows = [
-        row
-        for row in ROUTES
-        if command is None or command in (row.command, row.command.split(" ")[0])
-    ]
-    if not rows:
-        hint = f"The commands are {', '.join(row.command for row in ROUTES)}."
-        raise YoloError(
-            Reason.UNKNOWN_NAME,
-            f"no command {safe(command or '')!r}",
-            hint=hint,
-        )
-    rules = [row.text for row in ROUTING_RULES]
-    data = {"routes": rows, "rules": rules}
-    return Reply(data, show=lambda console: _show_routes(console, rows, rules))
-
-
 def _needs_of(phase: Phase, department: str) -> list[str]:
     """Return what a department waits for if no step of it can go on, or what its gate lacks."""
     gates = {f"gate:{gate.name}": gate for gate in phase.gates}
@@ -238,11 +216,3 @@ def _show_loops(console: Console, loops: Iterable[LoopProgress]) -> None:
         if loop.metrics:
             listed = (f"{name} {value}" for name, value in to_json(loop.metrics).items())
             console.print(f"  {safe('; '.join(listed), 500)}")
-
-
-def _show_routes(console: Console, rows: Iterable[Route], rules: Iterable[str]) -> None:
-    for row in rows:
-        console.print(f"{row.command}: {' → '.join(row.chain)}")
-        console.print(f"  escalation: {row.escalation}")
-    for number, text in enumerate(rules, 1):
-        console.print(f"{number}. {text}")

@@ -30,8 +30,8 @@ from yolo_fs.workspace import load
 
 ANSWERED = frozenset(
     (
-        HOOK_IN_FULL, ASKED_BY_GIT, "agent answers", "agent circuits", "agent list",
-        "agent stalls", "compat phase-detect", "compat resolve-departments",
+        HOOK_IN_FULL, ASKED_BY_GIT, "agent answers", "agent list",
+        "compat phase-detect", "compat resolve-departments",
         "compat resolve-task-deps", "compat validate", "compat validate-commit",
         "compat validate-config", "compat validate-frontmatter", "compat validate-gates",
         "compat validate-naming", "compat validate-plan", "compat validate-send-message",
@@ -40,7 +40,7 @@ ANSWERED = frozenset(
         "gate why", "handoff parse", "handoff report", "kept list", "may", "message check",
         "message route", "phase list", "resume", "schema list", "schema show", "status",
         "task claims", "task summary", "team status", "validate", "workflow next",
-        "workflow routes", "workflow show",
+        "workflow show",
     )
 )  # fmt: skip
 """Read-only verbs. Those that write run in the caller's own process."""
