@@ -738,7 +738,7 @@ def test_a_rule_of_the_same_size_and_time_is_noticed(user: User, engine: Engines
 def test_a_helper_that_died_is_started_anew(user: User, engine: Engines) -> None:
     rules = engine(user).rules
     assert rules.reason_to_hold("a.jsonl", in_head=False) is None
-    for helper in (rules._ignore, rules._attributes):
+    for helper in (rules._ignore._git, rules._attributes):
         os.kill(helper.pid, signal.SIGKILL)
     try:
         assert rules.reason_to_hold("b.jsonl", in_head=False) is None

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git.repository import Head, Repository
@@ -336,13 +337,58 @@ def _find_storage_fault_for(pid: int, folder: str) -> Reason | None:
 
 
 _REWRITING = ("filter", "ident", "working-tree-encoding")
-_OF_ONE_FOLDER = (b"info/exclude", b"/.gitignore")
+_OF_ONE_FOLDER = ("info/exclude", "/.gitignore")
 """Files in which a rule counts as ours: none of them is committed and holds for the whole tree."""
 _AT_ONCE = 200
 """Paths in one request, which has to fit into a pipe: otherwise we and git would deadlock."""
 _NOT_SET = (b"unspecified", b"unset")
 _RULES = (".gitignore", ".gitattributes")
 """Files of a folder with git's rules for everything below it."""
+
+
+class IgnoreRule(NamedTuple):
+    """The last rule that matches a path."""
+
+    source: str
+    """The file that it stands in."""
+    line: int
+    pattern: str
+
+
+class IgnoreRules:
+    """Asks one git which rule ignores each path; it runs on until it is closed."""
+
+    def __init__(self, repository: Repository, *, of_tracked: bool):
+        """`of_tracked`: also the rules that hide a tracked file, which git then ignores."""
+        self._repository = repository
+        self._options = ("--no-index",) if of_tracked else ()
+        self._git: Conversation | None = None
+
+    def find(self, paths: Sequence[str]) -> list[IgnoreRule | None]:
+        """Return the rule of each path, None where none ignores it.
+
+        Raises:
+            YoloError: git refuses to judge a path, or cannot be run.
+        """
+        if self._git is None:
+            # check-ignore refuses literal pathspecs, which the runner asks of git everywhere else.
+            literal = {"GIT_LITERAL_PATHSPECS": "0"}
+            options = (*self._options, "--stdin", "-z", "--verbose", "--non-matching")
+            self._git = self._repository.git.converse("check-ignore", *options, more=literal)
+        self._git.ask(_question(paths))
+        return [self._read_rule(self._git) for _ in paths]
+
+    def close(self) -> None:
+        """End the process."""
+        if self._git is not None:
+            self._git.close()
+            self._git = None
+
+    @staticmethod
+    def _read_rule(git: Conversation) -> IgnoreRule | None:
+        source, line, pattern, _path = (os.fsdecode(git.until(b"\0")) for _ in range(4))
+        is_hit = pattern and not pattern.startswith("!")
+        return IgnoreRule(source, int(line), pattern) if is_hit else None
 
 
 class PathRules:
@@ -358,13 +404,13 @@ class PathRules:
         """`hidden`: our own patterns, which only hide files and are no reason to hold any."""
         self._repository = repository
         self._commit_ignored = commit_ignored
-        self._hidden = frozenset(map(str.encode, hidden))
+        self._hidden = frozenset(hidden)
         self._sources: dict[str, Stamp | None] = {}
         """File with rules → its stamp when the rules were read."""
         self._known: dict[str, Reason | None] = {}
         self._learnt: set[str] = set()
         """Paths whose answer was fetched for the next question."""
-        self._ignore: Conversation | None = None
+        self._ignore = IgnoreRules(repository, of_tracked=True)
         self._attributes: Conversation | None = None
         self._everywhere: tuple[str, ...] | None = None
 
@@ -405,10 +451,10 @@ class PathRules:
 
     def close(self) -> None:
         """End the helper processes and clear their answers."""
-        for helper in (self._ignore, self._attributes):
-            if helper is not None:
-                helper.close()
-        self._ignore = self._attributes = self._everywhere = None
+        self._ignore.close()
+        if self._attributes is not None:
+            self._attributes.close()
+        self._attributes = self._everywhere = None
         self._known.clear()
         self._learnt.clear()
         self._sources.clear()
@@ -436,26 +482,13 @@ class PathRules:
         return Reason.NOT_REGULAR if any(map(is_endless, rules)) else None
 
     def _ignored(self, paths: Sequence[str]) -> dict[str, Reason | None]:
-        if self._ignore is None:
-            # check-ignore refuses literal pathspecs; our names come from an allow-list and hold no
-            # magic.
-            self._ignore = self._repository.git.converse(
-                "check-ignore",
-                "--no-index",
-                "--stdin",
-                "-z",
-                "--verbose",
-                "--non-matching",
-                more={"GIT_LITERAL_PATHSPECS": "0"},
-            )
-        self._ignore.ask(_question(paths))
-        reasons: dict[str, Reason | None] = {}
-        for path in paths:
-            source, _line, pattern, _path = (self._ignore.until(b"\0") for _ in range(4))
-            is_ours = pattern in self._hidden and source.endswith(_OF_ONE_FOLDER)
-            is_hit = pattern and not is_ours and not pattern.startswith(b"!")
-            reasons[path] = Reason.GITIGNORED if is_hit else None
-        return reasons
+        return {
+            path: Reason.GITIGNORED if rule and not self._is_ours(rule) else None
+            for path, rule in zip(paths, self._ignore.find(paths), strict=True)
+        }
+
+    def _is_ours(self, rule: IgnoreRule) -> bool:
+        return rule.pattern in self._hidden and rule.source.endswith(_OF_ONE_FOLDER)
 
     def _check_filters(self, paths: Sequence[str]) -> dict[str, Reason | None]:
         if self._attributes is None:

@@ -28,8 +28,8 @@ from yolo_fs.authority.actors import AccessDecision, Actor
 from yolo_fs.authority.guarded import Guarded, holds_guarded
 from yolo_fs.core.reasons import Finding, Reason, YoloError, errors, safe, safe_lines, shortened
 from yolo_fs.evidence.facts import texts
+from yolo_fs.git.obstacles import IgnoreRules
 from yolo_fs.git.repository import Repository
-from yolo_fs.git.runner import Conversation
 from yolo_fs.handoff_service.accept import DirectiveHandoffs, Permission
 from yolo_fs.handoffs.lifecycle import HANDOFF
 from yolo_fs.hooks.hosts import HookAnswer, HookInput
@@ -564,33 +564,20 @@ def _not_handed_over(findings: tuple[Finding, ...]) -> str:
 
 
 class _Ignored:
-    """Asks one git which paths it ignores."""
+    """Which paths git ignores, each asked once."""
 
     def __init__(self, repository: Repository):
-        self._repository = repository
-        self._git: Conversation | None = None
+        self._rules = IgnoreRules(repository, of_tracked=False)
         self._known: dict[str, bool] = {}
 
     def has(self, path: str) -> bool:
         """Return whether git ignores a path, as a file or as a folder."""
         if path not in self._known:  # a folder that is not there yet has to be called one
-            self._known[path] = self._matches(path) or self._matches(f"{path}/")
+            self._known[path] = any(self._rules.find((path, f"{path}/")))
         return self._known[path]
 
     def close(self) -> None:
-        if self._git is not None:
-            self._git.close()
-            self._git = None
-
-    def _matches(self, name: str) -> bool:
-        if self._git is None:
-            # check-ignore refuses literal pathspecs, which the runner asks of git everywhere else.
-            self._git = self._repository.git.converse(
-                "check-ignore", "--stdin", "-z", "-v", "-n", more={"GIT_LITERAL_PATHSPECS": "0"}
-            )
-        self._git.ask(os.fsencode(name) + b"\0")
-        _, _, pattern, _ = (self._git.until(b"\0") for _ in range(4))
-        return bool(pattern) and not pattern.startswith(b"!")
+        self._rules.close()
 
 
 def _refuse_excess(why: str) -> str:

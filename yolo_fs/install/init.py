@@ -12,12 +12,11 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.table import ARTIFACTS, HIDDEN, IGNORED_STATES, RUNTIME, Home
 from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError
-from yolo_fs.git.obstacles import PathRules
+from yolo_fs.git.obstacles import IgnoreRule, IgnoreRules, PathRules
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.departments import (
     BACKEND_ONLY,
@@ -239,7 +238,7 @@ def example_paths() -> tuple[str, ...]:
 
 def _check_ignore_rules(repository: Repository) -> Iterator[Finding]:
     """Yield each ignore rule that matches an artifact, once."""
-    hit: dict[_Rule, list[str]] = {}
+    hit: dict[IgnoreRule, list[str]] = {}
     for path, rule in _match_ignores(repository, example_paths()):
         hit.setdefault(rule, []).append(path)
     for rule, paths in hit.items():
@@ -259,32 +258,18 @@ _OF_OURS = ("info/exclude", f"{PLANNING_ROOT}/.gitignore")
 """Files in which our own rules only hide state files."""
 
 
-class _Rule(NamedTuple):
-    source: str
-    line: int
-    pattern: str
-
-
-def _match_ignores(repository: Repository, paths: Sequence[str]) -> Iterator[tuple[str, _Rule]]:
-    # check-ignore refuses literal pathspecs, which the runner asks of git everywhere else.
-    conversation = repository.git.converse(
-        "check-ignore",
-        "--no-index",
-        "--stdin",
-        "-z",
-        "-v",
-        "-n",
-        more={"GIT_LITERAL_PATHSPECS": "0"},
-    )
+def _match_ignores(
+    repository: Repository, paths: Sequence[str]
+) -> Iterator[tuple[str, IgnoreRule]]:
+    rules = IgnoreRules(repository, of_tracked=True)
     try:
-        for path in paths:
-            conversation.ask(os.fsencode(path) + b"\0")
-            source, line, pattern, _ = (os.fsdecode(conversation.until(b"\0")) for _ in range(4))
-            is_ours = pattern in (*HIDDEN, *IGNORED_STATES) and source.endswith(_OF_OURS)
-            if pattern and not is_ours and not pattern.startswith("!"):
-                yield path, _Rule(source, int(line), pattern)
+        for path, rule in zip(paths, rules.find(paths), strict=True):
+            if rule and not (
+                rule.pattern in (*HIDDEN, *IGNORED_STATES) and rule.source.endswith(_OF_OURS)
+            ):
+                yield path, rule
     finally:
-        conversation.close()
+        rules.close()
 
 
 def _check_git_attributes(repository: Repository) -> Iterator[Finding]:
