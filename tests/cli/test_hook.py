@@ -512,6 +512,7 @@ def test_nothing_but_the_standard_library_is_read_when_nothing_of_ours_is_touche
         "yolo_fs.cli.hook_fast",
         "yolo_fs.cli.hook_question",
         "yolo_fs.core",
+        "yolo_fs.core.tool_calls",
         "yolo_fs.system",
         "yolo_fs.system.heartbeats",
         "yolo_fs.core.foreign_json",

@@ -102,7 +102,7 @@ def test_nothing_but_the_standard_library_is_read(repo: Repo, start: Start) -> N
     )
     loaded = {part.rpartition(b"|")[2].strip().decode() for part in done.stderr.splitlines()}
     ours = {"yolo_fs", "yolo_fs.cli", "yolo_fs.cli.entry", "yolo_fs.cli.hook_question", "yolo_fs.cli.statusline_fast", "yolo_fs.core", "yolo_fs.system.ask",
-            "yolo_fs.system", "yolo_fs.system.heartbeats", "yolo_fs.system.warm_path", "yolo_fs.core.foreign_json"}  # fmt: skip
+            "yolo_fs.system", "yolo_fs.system.heartbeats", "yolo_fs.system.warm_path", "yolo_fs.core.foreign_json", "yolo_fs.core.tool_calls"}  # fmt: skip
     assert {name for name in loaded if name.startswith("yolo_fs")} <= ours
     assert not loaded & {"click", "pydantic", "git", "typing"}
 

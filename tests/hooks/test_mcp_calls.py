@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from yolo_fs.cli import hook_question
-from yolo_fs.hooks.mcp_calls import is_mcp, speaks_for, touches_of
-from yolo_fs.protocol.hooks import MCP_PREFIXES, RESOURCE_READERS
+from yolo_fs.core.tool_calls import is_mcp
+from yolo_fs.hooks.mcp_calls import speaks_for, touches_of
 
 FILE = ".yolo-planning/phases/01-auth/critique.jsonl"
 
@@ -73,11 +72,6 @@ def test_whose_name_a_call_acts_in() -> None:
     assert speaks_for("mcp__other__run", {"agent": "gpt"}) == ("gpt", False)
     assert speaks_for("Task", {"agent": "dev"}) == ("", False)
     assert speaks_for("MCP:write", {"agent": 7}) == ("", False)
-
-
-def test_the_fast_answer_knows_the_same_tools() -> None:
-    assert hook_question.MCP_PREFIXES == MCP_PREFIXES
-    assert hook_question.RESOURCE_READERS == RESOURCE_READERS
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,7 @@ from yolo_fs.cli import hook_question
 from yolo_fs.cli.hook_question import (
     DEEPEST,
     LIMIT_BYTES,
-    PATHS,
     PLANNING,
-    RESOURCE_READERS,
     agent_in,
     as_names,
     event_named,
@@ -29,17 +27,15 @@ from yolo_fs.cli.hook_question import (
     has_tree,
     host_of,
     is_hosts_own,
-    is_mcp,
     is_one_of_ours,
     may_destroy,
     options_of,
-    read_command_of,
-    read_given,
     root_of,
     texts_of,
     with_role,
 )
 from yolo_fs.core.foreign_json import parse
+from yolo_fs.core.tool_calls import PATH_KEYS, RESOURCE_READERS, command_in, given_to, is_mcp
 from yolo_fs.system.heartbeats import active_agent, append_heartbeat
 from yolo_fs.system.warm_path import HOOK_IN_FULL, own_folder, quick_stamp, user_folder
 
@@ -239,10 +235,14 @@ def _stops(payload: Question, cwd: str, root: str) -> bool:
 
 
 def _before(payload: Question, cwd: str, root: str) -> bool:
-    given = read_given(payload)
+    given = given_to(payload)
     if may_destroy(given) and has_tree(payload, cwd, root):
         return True
-    if is_mcp(payload) and has_tree(payload, cwd, root) and _is_argument(given, cwd, root):
+    if (
+        is_mcp(payload.get("tool_name"))
+        and has_tree(payload, cwd, root)
+        and _is_argument(given, cwd, root)
+    ):
         return True
     if _is_named(given, cwd) or is_one_of_ours(payload, root):
         return True
@@ -253,18 +253,18 @@ def _before(payload: Question, cwd: str, root: str) -> bool:
 
 
 def _after(payload: Question, cwd: str, _root: str) -> bool:
-    return _is_named(read_given(payload), cwd)
+    return _is_named(given_to(payload), cwd)
 
 
 def _is_named(given: Question, cwd: str) -> bool:
     """Return whether a path leads into the planning tree, or a command mentions it."""
-    for key in PATHS:
+    for key in PATH_KEYS:
         path = given.get(key)
         if isinstance(path, str) and path:
             full = os.path.realpath(os.path.join(cwd, os.path.expanduser(path)))
             if f"/{PLANNING}" in full or full.endswith(f"/{HANDOFF}"):
                 return True
-    text = read_command_of(given).replace("\\\n", " ")
+    text = command_in(given).replace("\\\n", " ")
     return bool(text) and (
         PLANNING in text
         or HANDOFF in text

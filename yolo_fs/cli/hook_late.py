@@ -12,16 +12,13 @@ import re
 
 from yolo_fs.cli import hook_question
 from yolo_fs.cli.hook_question import (
-    PATHS,
     find_root,
-    is_mcp,
     is_one_of_ours,
     may_destroy,
-    read_command_of,
-    read_given,
     root_of,
     texts_of,
 )
+from yolo_fs.core.tool_calls import PATH_KEYS, command_in, given_to, is_mcp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +66,7 @@ def answer_late(
         )
     else:
         note = f"yolo-fs hook: not checked, {cause}; the tool may run. "
-        is_told = not is_cursor and may_destroy(read_given(payload))
+        is_told = not is_cursor and may_destroy(given_to(payload))
         told_agent = _context(UNKEPT) if is_told else {}
         return told_agent, f"{note}The daemon and 'yolo-fs verify' check what it leaves behind.", 0
     return _refusal(host, first, instead)
@@ -96,19 +93,19 @@ def _context(text: str) -> dict[str, Any]:
 
 def _forbidden(payload: Mapping[str, Any], cwd: str) -> str:
     """Return why a tool is certainly forbidden; empty if only the full check can tell."""
-    given = read_given(payload)
-    for key in PATHS if payload.get("tool_name") in WRITERS else ():
+    given = given_to(payload)
+    for key in PATH_KEYS if payload.get("tool_name") in WRITERS else ():
         path = given.get(key)
         if isinstance(path, str) and _is_guarded(os.path.join(cwd, path)):
             return (
                 f"{ascii(os.path.basename(path))[1:-1]:.200} is a file that only a command "
                 "of yolo-fs writes"
             )
-    if is_mcp(payload):
+    if is_mcp(payload.get("tool_name")):
         texts = texts_of(given)
         if texts is None or any(_is_guarded_argument(cwd, text) for text in texts):
             return "a file that only a command of yolo-fs writes may be among the arguments"
-    text = read_command_of(given)
+    text = command_in(given)
     if any(map(_is_below_tree, _TARGET.findall(text))):
         return "a file that only a command of yolo-fs writes would be written"
     if _REMOVED.fullmatch(text) and os.path.isdir(os.path.join(cwd, _TREE)):

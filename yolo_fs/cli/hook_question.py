@@ -8,6 +8,7 @@ import re
 import sys
 
 from yolo_fs.core.foreign_json import parse
+from yolo_fs.core.tool_calls import PATH_KEYS, command_in, given_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself would cost a third of what an answer may cost
@@ -49,14 +50,10 @@ AGENTS = frozenset(
 )  # fmt: skip
 """Names of the roster without department prefixes; a test keeps them equal, since importing the
 roster costs 25 ms."""
-PATHS = ("file_path", "path", "notebook_path", "target_file")
 _MAY_DESTROY = (
     r"(?m)^(?>.*?\bgit\b).*?\b(?:reset|clean|checkout|switch|restore|stash)\b"
     r"|\b(?:rm|rimraf|trash)\b"
 )
-RESOURCE_READERS = ("ReadMcpResourceTool", "read_mcp_resource", "FetchMcpResource")
-MCP_PREFIXES = ("mcp__", "MCP:")
-"""Prefixes of the names of MCP tools."""
 _MOST_TEXTS = 1_000
 """Arguments of an MCP tool that are checked here; with more, the full check is needed."""
 
@@ -140,8 +137,8 @@ def folder_of(payload: Question, start: str) -> str:
     folder = os.path.abspath(
         named if isinstance(named, str) and named and not start else start or os.curdir
     )
-    given = read_given(payload)
-    own = given.get("workdir") if read_command_of(given) else ""
+    given = given_to(payload)
+    own = given.get("workdir") if command_in(given) else ""
     return os.path.abspath(os.path.join(folder, own)) if isinstance(own, str) and own else folder
 
 
@@ -153,9 +150,9 @@ def root_of(payload: Question, cwd: str) -> str:
     root = find_root(cwd)
     if root and has_tree(payload, cwd, root):
         return root
-    given = read_given(payload)
-    named = [value for key in PATHS if isinstance(value := given.get(key), str)]
-    named += re.findall(_WORD, read_command_of(given)[:_LONGEST_SEARCHED])
+    given = given_to(payload)
+    named = [value for key in PATH_KEYS if isinstance(value := given.get(key), str)]
+    named += re.findall(_WORD, command_in(given)[:_LONGEST_SEARCHED])
     for word in dict.fromkeys(named[:_MOST_WORDS]):
         path = os.path.abspath(os.path.join(cwd, os.path.expanduser(word)))
         other = find_root(path) if "\0" not in path and path.count("/") < _DEEPEST_PATH else ""
@@ -205,16 +202,6 @@ def has_tree(_told: Question, folder_of: str, root: str) -> bool:
     return os.path.isdir(os.path.join(root, PLANNING))
 
 
-def read_given(payload: Question) -> Question:
-    given = payload.get("tool_input")
-    return given if isinstance(given, dict) else payload
-
-
-def is_mcp(payload: Question) -> bool:
-    name = payload.get("tool_name")
-    return isinstance(name, str) and (name.startswith(MCP_PREFIXES) or name in RESOURCE_READERS)
-
-
 def texts_of(given: Question) -> list[str] | None:
     """Return all texts in the arguments of an MCP tool, at any depth; None if there are too
     many.
@@ -236,15 +223,8 @@ def texts_of(given: Question) -> list[str] | None:
 
 def may_destroy(given: Question) -> bool:
     """Return whether a command has words that may destroy uncommitted work."""
-    command = read_command_of(given)
+    command = command_in(given)
     return bool(command) and re.search(_MAY_DESTROY, command) is not None
-
-
-def read_command_of(given: Question) -> str:
-    command = given.get("command", given.get("cmd"))
-    if isinstance(command, list):
-        return " ".join(map(str, command))
-    return command if isinstance(command, str) else ""
 
 
 def is_one_of_ours(payload: Question, root: str) -> bool:

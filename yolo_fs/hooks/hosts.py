@@ -8,12 +8,12 @@ docs/dev/sources.md#document-002.
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from yolo_fs.hooks.mcp_calls import is_mcp, speaks_for, touches_of
+from yolo_fs.core.tool_calls import PATH_KEYS, command_in, given_to, is_mcp
+from yolo_fs.hooks.mcp_calls import speaks_for, touches_of
 from yolo_fs.hooks.shell import UNKNOWN
 from yolo_fs.hooks.touches import (
     CommandReading,
@@ -26,7 +26,6 @@ from yolo_fs.hooks.touches import (
 from yolo_fs.protocol.hooks import (
     AGENT_HOOK_BY_NAME,
     CONTENT_KEYS,
-    PATH_KEYS,
     RECIPIENT_KEYS,
     TOOLS,
     ToolAct,
@@ -92,7 +91,7 @@ def parse_input(
 ) -> HookInput:
     """Parse an object of a host. `environment`: further variables of its shell."""
     reading = _read_tool_call(payload, environment or {})
-    named, asks_us = speaks_for(_text(payload, "tool_name"), _given(payload))
+    named, asks_us = speaks_for(_text(payload, "tool_name"), given_to(payload))
     return HookInput(
         event=event,
         host=host,
@@ -115,11 +114,6 @@ def parse_input(
     )
 
 
-def _given(payload: Mapping[str, Any]) -> Mapping[str, Any]:
-    given = payload.get("tool_input")
-    return given if isinstance(given, Mapping) else payload
-
-
 def _find_recipient(payload: Mapping[str, Any]) -> str:
     given = payload.get("tool_input")
     if _act(payload) is not ToolAct.TELL or not isinstance(given, Mapping):
@@ -130,7 +124,7 @@ def _find_recipient(payload: Mapping[str, Any]) -> str:
 def _message(payload: Mapping[str, Any]) -> str:
     if _act(payload) is not ToolAct.TELL:
         return ""
-    contents = (_given(payload).get(key) for key in CONTENT_KEYS)
+    contents = (given_to(payload).get(key) for key in CONTENT_KEYS)
     told_there = next((value for value in contents if value), "")
     return told_there if isinstance(told_there, str) else json.dumps(told_there)
 
@@ -140,14 +134,14 @@ _INSTANCE = ("agent_id", "session_id", "conversation_id")
 
 
 def _read_tool_call(payload: Mapping[str, Any], environment: Mapping[str, str]) -> CommandReading:
-    given, act, tool = _given(payload), _act(payload), _text(payload, "tool_name")
+    given, act, tool = given_to(payload), _act(payload), _text(payload, "tool_name")
     if is_mcp(tool):
-        ran = _ran(_command(given), environment)
+        ran = _ran(command_in(given), environment)
         return ran._replace(touches=(*ran.touches, *touches_of(tool, given)))
     if act in (None, ToolAct.TELL):
         return CommandReading()
     if act is ToolAct.RUN:
-        return _ran(_command(given), environment)
+        return _ran(command_in(given), environment)
     effect = Effect.WRITE if act is ToolAct.WRITE else Effect.READ
     named = (_text(given, key) for key in PATH_KEYS)
     return CommandReading(tuple(Touch(path, effect) for path in named if path))
@@ -156,15 +150,6 @@ def _read_tool_call(payload: Mapping[str, Any], environment: Mapping[str, str]) 
 def _ran(command: str, environment: Mapping[str, str]) -> CommandReading:
     here = {"PWD": "", "OLDPWD": UNKNOWN}
     return read_command(command, {**environment, **here})
-
-
-def _command(given: Mapping[str, Any]) -> str:
-    """Return a command, which may be a list such as `["bash", "-lc", "…"]`."""
-    command = given.get("command", given.get("cmd"))
-    if not isinstance(command, list):
-        return command if isinstance(command, str) else ""
-    words = [str(word) for word in command]
-    return words[0] if len(words) == 1 else shlex.join(words)
 
 
 def _act(payload: Mapping[str, Any]) -> ToolAct | None:

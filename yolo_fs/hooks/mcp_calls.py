@@ -14,16 +14,15 @@ from urllib.parse import unquote
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.authority.access import Target, sealed
+from yolo_fs.core.tool_calls import MCP_PREFIXES, RESOURCE_READERS
 from yolo_fs.handoffs.lifecycle import HANDOFF
 from yolo_fs.hooks.touches import Effect, Touch
 from yolo_fs.protocol.hooks import (
     MCP_CONTENT_KEYS,
     MCP_FOLDER_WORDS,
     MCP_PATH_WORDS,
-    MCP_PREFIXES,
     MCP_REMOVING_WORDS,
     MCP_WRITING_WORDS,
-    RESOURCE_READERS,
 )
 
 ARTIFACTS = "yolo-fs://artifacts/"
@@ -35,11 +34,6 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _LONGEST_PATH = 4_096
 _BEGINS = ("/", "~", "./", "../", "file:")
 _SOURCES = ("source", "src", "from")
-
-
-def is_mcp(tool: str) -> bool:
-    """Return whether a tool belongs to an MCP server, or reads a server's resources."""
-    return tool.startswith(MCP_PREFIXES) or tool in RESOURCE_READERS
 
 
 def touches_of(tool: str, given: Mapping[str, Any]) -> Iterator[Touch]:

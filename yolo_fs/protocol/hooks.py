@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
+from yolo_fs.core.tool_calls import MCP_PREFIXES, RESOURCE_READERS
+
 
 class ToolAct(StrEnum):
     """What a tool does with what it is given."""
@@ -41,22 +43,11 @@ TOOLS: Mapping[str, ToolAct] = {
 }
 """Tools of every host that reach files or other agents; the rest are none of our business."""
 
-PATH_KEYS = ("file_path", "path", "notebook_path", "target_file")
-"""Keys of `tool_input` that name a file."""
-
 RECIPIENT_KEYS = ("recipient", "to")
 """Keys of `tool_input` that name who is written to."""
 
 CONTENT_KEYS = ("content", "message", "text")
 """Keys of `tool_input` that hold what is written to them."""
-
-
-MCP_PREFIXES = ("mcp__", "MCP:")
-"""How the names of tools begin that the servers of a host offer: `mcp__SERVER__TOOL` and
-`MCP:TOOL`."""
-
-RESOURCE_READERS = ("ReadMcpResourceTool", "read_mcp_resource", "FetchMcpResource")
-"""Tools by which hosts read the resources of servers."""
 
 MCP_PATH_WORDS = frozenset(
     [

@@ -1,0 +1,32 @@
+"""What the input of a tool names is read in one way, whichever door reads it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import pytest
+
+from yolo_fs.cli.hook_question import may_destroy
+from yolo_fs.core.tool_calls import command_in
+from yolo_fs.hooks.hosts import parse_input
+
+WORDS = ["git", "-C", "a folder", "checkout", "--", "it's"]
+
+
+@pytest.mark.parametrize("key", ["command", "cmd"])
+def test_a_command_in_words_is_the_text_that_a_shell_reads_as_them(key: str) -> None:
+    assert shlex.split(command_in({key: WORDS})) == WORDS
+    assert command_in({key: ["rm -rf a"]}) == command_in({key: "rm -rf a"}) == "rm -rf a"
+
+
+@pytest.mark.parametrize("given", [{}, {"command": 7}, {"command": None}, {"path": "a"}])
+def test_what_has_no_command_has_an_empty_one(given: dict[str, Any]) -> None:
+    assert command_in(given) == ""
+
+
+def test_the_quick_and_the_whole_check_see_the_same_command() -> None:
+    whole = parse_input(
+        "pre-tool-use", "codex", "/", {"tool_name": "shell", "tool_input": {"command": WORDS}}
+    )
+    assert may_destroy({"command": WORDS}) is bool(whole.destructions) is True
