@@ -446,13 +446,12 @@ LATE = '{"method":"tools/call","params":{"name":"append_record","arguments":%s},
 
 
 NO_REQUESTS: tuple[tuple[str, Any], ...] = (
-    *((CALL % (7, nested(depth)), 7) for depth in (200, 250, 400, 5_000, 100_000)),
+    *((CALL % (7, nested(depth)), 7) for depth in (200, 250, 400)),
     (LATE % (nested(300), 7), 7),
     (LATE % (nested(300).replace("a", "id"), '"seven"'), "seven"),
-    ('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":' + "[" * 100_000, 7),
-    (CALL % (7, '{"a":"' + "x" * (17 << 20) + '"}'), 7),
-    (LATE % ('{"a":"' + "x" * (17 << 20) + '"}', '"seven"'), "seven"),
-    (LATE % (nested(2_000_000), 7), 7),
+    *((CALL % (7, nested(depth)), None) for depth in (5_000, 100_000, 2_000_000)),
+    ('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":' + "[" * 100_000, None),
+    (CALL % (7, '{"a":"' + "x" * (17 << 20) + '"}'), None),
     ('[{"jsonrpc":"2.0","id":7,"method":"ping"}]', None),
     ("[]", None),
     ("7", None),
@@ -468,8 +467,8 @@ NO_REQUESTS: tuple[tuple[str, Any], ...] = (
     ('{"jsonrpc":"2.0","id":null,"method":"ping"}', None),
     ('{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}', None),
     ('{"a":{"id":8},"b":"\\"id\\":9","id":7}', 7),
-    ('{"id":7,"x":"' + '\\\\"' * 200_000, 7),
-    ('{"id":7,"x":"' + '\\"' * 200_000 + "\\", 7),
+    ('{"jsonrpc":"2.0","id":true,"method":"ping"}', None),
+    ('{"id":7,"x":"torn', None),
 )  # fmt: skip
 
 

@@ -45,7 +45,6 @@ from yolo_fs.cli.reply import Invocation, reply_of
 from yolo_fs.core.json_form import to_json, visible
 from yolo_fs.core.reasons import Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.mcp.framing import LONGEST, ClientLine, read_line
 from yolo_fs.mcp.parameters import FORMER_NAMES, PARAMETERS, described
 from yolo_fs.mcp.refusal import ToolRefusedError
 from yolo_fs.mcp.tools import ToolAnswer, Tools, told
@@ -351,33 +350,59 @@ class _Requests:
         self._can_answer.set()
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        while (line := await anyio.to_thread.run_sync(read_line, self._stdin)) is not None:
-            text = line.data.decode("utf-8", "replace")
+        while line := await anyio.to_thread.run_sync(_read_line, self._stdin):
+            text = line.decode("utf-8", "replace")
             fault = _find_line_fault(line, text)
             if fault is None:
                 yield text
             elif text.strip():
-                await self._refuse(line, fault)
+                await self._refuse(text, fault)
 
-    async def _refuse(self, line: ClientLine, fault: ErrorData) -> None:
+    async def _refuse(self, text: str, fault: ErrorData) -> None:
         await self._can_answer.wait()
         assert self._send is not None
-        answer = JSONRPCError(jsonrpc="2.0", id=line.id, error=fault)
+        request_id = _fields_of(text).get("id")
+        is_id = isinstance(request_id, int | str) and not isinstance(request_id, bool)
+        answer = JSONRPCError(jsonrpc="2.0", id=request_id if is_id else None, error=fault)
         await self._send(SessionMessage(answer))
 
 
-def _find_line_fault(line: ClientLine, text: str) -> ErrorData | None:
+_LONGEST = 16 << 20
+"""Bytes of the longest message."""
+
+
+def _read_line(stream: BinaryIO) -> bytes:
+    """Return the next line, of which no more is kept than shows that it is too long; empty at the
+    end.
+    """
+    line = more = stream.readline(_LONGEST + 1)
+    while len(line) > _LONGEST and more and not more.endswith(b"\n"):
+        more = stream.readline(1 << 20)
+    return line
+
+
+def _fields_of(text: str) -> Mapping[str, Any]:
+    """Return the fields of a message, none where it is no object that JSON-RPC could find an id
+    in.
+    """
+    with suppress(ValueError, RecursionError):
+        message = json.loads(text)
+        return message if isinstance(message, dict) else {}
+    return {}
+
+
+def _find_line_fault(line: bytes, text: str) -> ErrorData | None:
     """Return why a line is no message; None when it is one."""
     what = "expected one JSON-RPC 2.0 message as an object on one line"
-    if line.tail:
-        what = f"a message has at most {LONGEST} bytes"
+    if len(line.removesuffix(b"\n")) > _LONGEST:
+        what = f"a message has at most {_LONGEST} bytes"
         return ErrorData(code=INVALID_REQUEST, message=f"too large: {what}")
     try:
         message = jsonrpc_message_adapter.validate_json(text, by_name=False)
     except (ValueError, RecursionError) as error:
         why = "nested too deeply" if "recursion" in str(error).lower() else "not a request"
         return ErrorData(code=INVALID_REQUEST, message=f"{why}: {what}")
-    if isinstance(message, JSONRPCNotification) and line.has_id:
+    if isinstance(message, JSONRPCNotification) and "id" in _fields_of(text):
         return ErrorData(code=INVALID_REQUEST, message="not a request: its id is no text or number")
     return None
 
