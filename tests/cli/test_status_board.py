@@ -25,11 +25,9 @@ from tests.support.teams import THREE, Team
 from yolo_fs.cli.board import SIGNS, draw_asides, draw_board
 from yolo_fs.cli.main import run
 from yolo_fs.cli.reply import console_for
-from yolo_fs.cli.screen import follow
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit
 from yolo_fs.evidence.facts import PhaseFacts
-from yolo_fs.git.repository import Repository
 from yolo_fs.phase.progress import StepStanding
 from yolo_fs.phase.waits import Deadlock, Orphan, Wait
 from yolo_fs.progress.board import Board, PhaseBoard
@@ -345,31 +343,6 @@ def test_a_watch_shows_each_change_and_ends_cleanly(team: Team) -> None:
         forge(team)
         read_until(out, "forged: 01-auth: .handoff-ux-complete was made by hand and is ignored")
         assert interrupt(child) == (Exit.INTERRUPTED, b"\n")
-
-
-def test_a_watch_looks_as_soon_as_a_file_or_a_branch_has_changed(
-    team: Team, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class EnoughError(Exception):
-        pass
-
-    def look() -> tuple[str, bool]:
-        act = next(acts, None)
-        if act is None:
-            raise EnoughError
-        act()
-        return "", False
-
-    team.begin()
-    acts = iter(
-        (
-            lambda: team.artifact("gaps.jsonl", "{}\n"),
-            lambda: team.git("commit", "-q", "--allow-empty", "-m", "chore: the branch moves"),
-        )
-    )
-    monkeypatch.setattr("yolo_fs.cli.screen.LOOK_EVERY_S", 3_600.0)
-    with Repository(str(team.root)) as repository, pytest.raises(EnoughError):
-        follow(repository, look)
 
 
 def test_a_watch_of_machines_is_one_envelope_per_change(team: Team) -> None:

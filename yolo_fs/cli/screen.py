@@ -11,10 +11,10 @@ import io
 import os
 import select
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.verdicts import Held, Rejected
 from yolo_fs.cli.board import SIGNS, beginning, draw_steps
 from yolo_fs.cli.inbox import lines_of
@@ -232,8 +232,8 @@ def _draw_foot(seen: PresentMoment | PastMoment) -> Iterator[ScreenLine]:
         yield ScreenLine(f"  {commit.oid[:7]}  {commit.subject}", "dim")
 
 
-LOOK_EVERY_S = 1.0
-"""Interval of polling what sends no event: HEAD, a directory listing, the daemon's lock."""
+LOOK_EVERY_S = 0.5
+"""Interval at which HEAD, the listing of the planning tree and the daemon's lock are compared."""
 
 
 def follow(repository: Repository, look: Callable[[], tuple[str, bool]]) -> None:
@@ -246,7 +246,7 @@ def follow(repository: Repository, look: Callable[[], tuple[str, bool]]) -> None
 
     before: object = None
     shown, moves = "", True
-    with _page() as put, _keys() as heard, _changes(repository) as change:
+    with _page() as put, _keys() as heard:
         while True:
             now = stamp(repository), shutil.get_terminal_size()
             if moves or now != before:
@@ -255,7 +255,7 @@ def follow(repository: Repository, look: Callable[[], tuple[str, bool]]) -> None
                 if text != shown:
                     shown = text
                     put(text)
-            if _is_told_to_quit(heard, change, LOOK_EVERY_S):
+            if _is_told_to_quit(heard, LOOK_EVERY_S):
                 return
 
 
@@ -277,39 +277,12 @@ def _keys() -> Iterator[int | None]:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
 
-@contextlib.contextmanager
-def _changes(repository: Repository) -> Iterator[int]:
-    """Yield a descriptor that becomes readable when a planning file or a branch has changed."""
-    from yolo_fs.system.watch import Watcher
-
-    reader, writer = os.pipe()
-    os.set_blocking(reader, False)
-    os.set_blocking(writer, False)
-
-    def ring(*_: object) -> None:
-        with contextlib.suppress(BlockingIOError):  # full of rings that nobody has heard yet
-            os.write(writer, b".")
-
-    places = (f"{repository.root}/{PLANNING_ROOT}", f"{repository.common_dir}/refs/heads")
-    watchers = [Watcher(place, ring, ring) for place in places]
-    try:
-        for each in watchers:
-            each.start()
-        yield reader
-    finally:
-        for each in watchers:
-            each.stop()
-        os.close(writer)
-        os.close(reader)
-
-
-def _is_told_to_quit(heard: int | None, change: int, within_s: float) -> bool:
-    """Wait for a change, and return whether `q` was typed or the terminal was closed."""
-    sources = [change] if heard is None else [change, heard]
-    ready = select.select(sources, [], [], within_s)[0]
-    if change in ready:
-        os.read(change, 1 << 16)
-    if heard is None or heard not in ready:
+def _is_told_to_quit(heard: int | None, within_s: float) -> bool:
+    """Wait, and return whether `q` was typed or the terminal was closed."""
+    if heard is None:
+        time.sleep(within_s)
+        return False
+    if not select.select([heard], [], [], within_s)[0]:
         return False
     typed = os.read(heard, 64)
     return not typed or b"q" in typed.lower()
