@@ -78,7 +78,7 @@ def test_what_needs_a_person_comes_first(seen: PresentMoment) -> None:
     assert lines[0] == "Needs a person"
     head = next(at for at, line in enumerate(lines) if line.startswith("phase 01-auth"))
     wanted = "\n".join(lines[:head])
-    assert "forged: .handoff-ux-complete" in wanted
+    assert "forged: 01-auth: .handoff-ux-complete" in wanted
     assert re.search(r"x 01-03\.plan\.jsonl line 1", wanted)
     assert "more (-v shows them)" in lines[head - 1]
     assert any(line.startswith("  frontend") for line in lines[head:])

@@ -12,6 +12,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,12 +23,15 @@ import pytest
 from tests.support.objects import unpack
 from tests.support.phases import CONFIG, complete, facts
 from tests.support.teams import THREE, Team
-from yolo_fs.cli.board import SIGNS, draw_asides, draw_board
+from yolo_fs.cli.board import SIGNS, draw_board
 from yolo_fs.cli.main import run
 from yolo_fs.cli.reply import console_for
+from yolo_fs.cli.screen import draw_wanted
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit
 from yolo_fs.evidence.facts import PhaseFacts
+from yolo_fs.git.repository import Repository
+from yolo_fs.moments.moment import PresentMoment, StatusObserver
 from yolo_fs.phase.progress import StepStanding
 from yolo_fs.phase.waits import Deadlock, Orphan, Wait
 from yolo_fs.progress.board import Board, PhaseBoard
@@ -250,9 +254,9 @@ def test_no_text_of_an_agent_reaches_the_terminal_unescaped() -> None:
     )
     out = io.StringIO()
     aside = Aside("01-auth", (Drift("backend", "step", evil, "qa"),), (evil,), (("backend", evil),))
-    draw_asides(console_for(out), [aside])
+    draw_wanted(console_for(out), beside(aside), verbose=False)
     assert not {"\x1b", "\u202e", "\x9b"} & set(text + out.getvalue())
-    assert len(out.getvalue().splitlines()) == 3
+    assert len(out.getvalue().splitlines()) == 5, "a title, a line for each, and an empty one"
     assert "\\x1b[2J" in text and "\\x1b[2J" in out.getvalue()
 
 
@@ -425,12 +429,23 @@ def cells(line: str) -> tuple[str, list[str]]:
 def test_of_many_drifts_the_first_are_shown_unless_everything_is_asked_for() -> None:
     asides = [Aside(f"{n:02}-part", (Drift("backend", "step", "a", "b"),)) for n in range(1, 31)]
     short, long = io.StringIO(), io.StringIO()
-    draw_asides(console_for(short), [*asides, Aside("", forged=("x",))])
-    draw_asides(console_for(long), asides, verbose=True)
+    draw_wanted(console_for(short), beside(*asides, Aside("", forged=("x",))), verbose=False)
+    draw_wanted(console_for(long), beside(*asides), verbose=True)
 
     assert short.getvalue().count("drift: ") == 20 and long.getvalue().count("drift: ") == 30
     assert "forged: x was made by hand and is ignored" in short.getvalue()
-    assert short.getvalue().endswith("10 more like these: -v shows them\n")
+    assert short.getvalue().endswith("10 more drifts: -v shows them\n\n")
+
+
+def beside(*asides: Aside) -> PresentMoment:
+    """Return what `status` sees of a work tree without artifacts, but with these disagreements."""
+    with tempfile.TemporaryDirectory() as folder:
+        team = Team(Path(folder) / "repo")
+        with (
+            Repository(str(team.root)) as repository,
+            contextlib.closing(StatusObserver(repository)) as observer,
+        ):
+            return replace(observer.look(), beside=asides)
 
 
 def opened(number: int) -> PhaseBoard:

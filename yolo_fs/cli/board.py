@@ -8,7 +8,7 @@ bytes.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,6 @@ from yolo_fs.phase.progress import (
     StepStatus,
 )
 from yolo_fs.progress.board import Board, PhaseBoard, tasks_done
-from yolo_fs.progress.drift import FORGED, Aside
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.roster import Health
 from yolo_fs.protocol.workflow import STEPS
@@ -107,39 +106,6 @@ def draw_board(
         console.print(message, style="dim")
 
 
-def draw_asides(console: Console, asides: Iterable[Aside], *, verbose: bool = False) -> None:
-    """Show where the work tree differs from history. `verbose`: without a limit."""
-    drifts, others = list[tuple[str, object]](), []
-    for aside in asides:
-        place = f"{aside.phase}: " if aside.phase else ""
-        drifts += [(place, drift) for drift in aside.drifts]
-        others += [(f"forged: {place}{name} {FORGED}", "red") for name in aside.forged]
-        others += [(f"overdue: {place}{handoff}", "yellow") for handoff in aside.handoffs]
-        others += [
-            (f"blocker: {place}{department} says {blocker}", "yellow")
-            for department, blocker in aside.blockers
-        ]
-    for text, style in others:
-        console.print(safe(text), style=style)
-    _draw_listed(console, drifts, "yellow", verbose=verbose, as_line="drift: {0[0]}{0[1]}".format)
-
-
-def _draw_listed(
-    console: Console,
-    entries: Sequence[object],
-    style: str,
-    *,
-    verbose: bool,
-    longest: int = 200,
-    as_line: Callable[[object], str] = str,
-) -> None:
-    """Draw lines of one sort, at most a screenful unless `verbose`."""
-    for entry in entries if verbose else entries[:MANY]:
-        console.print(safe(as_line(entry), longest), style=style)
-    if not verbose and len(entries) > MANY:
-        console.print(f"{len(entries) - MANY} more like these: -v shows them", style="dim")
-
-
 def draw_machines(console: Console, seen: TeamOverview) -> None:
     """Draw the other work trees and clones: their state, what waits and why, who holds what."""
     console.print(safe(headline(seen)), style="bold")
@@ -149,11 +115,8 @@ def draw_machines(console: Console, seen: TeamOverview) -> None:
         console.print(f"  {safe(line, 400)}")
 
 
-def draw_crew(console: Console, snapshot: AgentsSnapshot, *, verbose: bool = False) -> None:
-    """Draw who is at work or has disappeared, and what is open, late or stalled; else nothing.
-
-    `verbose`: without a limit.
-    """
+def draw_crew(console: Console, snapshot: AgentsSnapshot) -> None:
+    """Draw who is at work or has disappeared, and what is open or late; else nothing."""
     for agent in snapshot.agents:
         if agent.health in (*AT_WORK, Health.DISAPPEARED):
             style = "red" if agent.health is Health.DISAPPEARED else "dim"
@@ -171,9 +134,6 @@ def draw_crew(console: Console, snapshot: AgentsSnapshot, *, verbose: bool = Fal
             passed = "has passed" if request in snapshot.late else "has not passed"
             line = f"shutdown by {request.by}: the deadline {passed}, {owing} still owe"
             console.print(safe(line, 500), style="yellow")
-    _draw_listed(
-        console, snapshot.stalls, "red", verbose=verbose, longest=800, as_line="stalled: {}".format
-    )
 
 
 def _draw_headlines(console: Console, phases: Sequence[PhaseBoard]) -> None:

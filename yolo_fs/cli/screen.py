@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.artifacts.verdicts import Held, Rejected
-from yolo_fs.cli.board import SIGNS, beginning, draw_steps
+from yolo_fs.cli.board import MANY, SIGNS, beginning, draw_steps
 from yolo_fs.cli.inbox import lines_of
 from yolo_fs.cli.reply import Reply, console_for
 from yolo_fs.core.reasons import safe
@@ -25,7 +25,7 @@ from yolo_fs.moments.moment import PastMoment, PresentMoment, stamp
 from yolo_fs.phase.gate_status import GateStatus
 from yolo_fs.phase.progress import DepartmentStatus, PhaseStatus
 from yolo_fs.progress.board import PhaseBoard
-from yolo_fs.progress.drift import FORGED
+from yolo_fs.progress.drift import FORGED, Aside
 from yolo_fs.protocol.departments import Role
 from yolo_fs.reports.status import CandidateState
 from yolo_fs.team.reconcile import headline, obstructions
@@ -66,9 +66,12 @@ def draw_screen(console: Console, seen: PresentMoment | PastMoment, rows: int) -
                 console.print(text, style=line.style, no_wrap=True, overflow="ellipsis", crop=True)
 
 
-def draw_wanted(console: Console, seen: PresentMoment) -> None:
-    """Print all that needs a person, for the reader of a pipe: agents read the first lines."""
-    wanted = list(_wanted(seen))
+def draw_wanted(console: Console, seen: PresentMoment, *, verbose: bool) -> None:
+    """Print all that needs a person, for the reader of a pipe: agents read the first lines.
+
+    `verbose`: without a limit.
+    """
+    wanted = list(_wanted(seen, sys.maxsize if verbose else MANY))
     if wanted:
         console.print("Needs a person", style="bold yellow")
     for line in wanted:
@@ -92,7 +95,7 @@ def _fitting(block: Sequence[ScreenLine], left: int) -> Iterator[ScreenLine]:
 def _blocks(seen: PresentMoment | PastMoment) -> Iterator[Iterable[ScreenLine]]:
     """Yield what is to be shown, the most important first."""
     if isinstance(seen, PresentMoment):
-        wanted = list(_wanted(seen))
+        wanted = list(_wanted(seen, MANY))
         if wanted:
             yield [ScreenLine("Needs a person", "bold yellow"), *wanted[:_WANTED], *_more(wanted)]
     phases = seen.team.phases if seen.team else ()
@@ -110,7 +113,7 @@ def _more(wanted: Sequence[ScreenLine]) -> Iterator[ScreenLine]:
         yield ScreenLine(f"  … {len(wanted) - _WANTED} more (-v shows them)", "dim")
 
 
-def _wanted(seen: PresentMoment) -> Iterator[ScreenLine]:
+def _wanted(seen: PresentMoment, most_drifts: int) -> Iterator[ScreenLine]:
     for item in seen.inbox:
         if item.kind in _ASKED:
             for question, command in lines_of((item,)):
@@ -125,15 +128,7 @@ def _wanted(seen: PresentMoment) -> Iterator[ScreenLine]:
                 yield ScreenLine(sentence, "yellow")
         for alarm in phase.alarms:
             yield ScreenLine(f"  ! {alarm}", "red")
-    for aside in seen.beside:
-        for name in aside.forged:
-            yield ScreenLine(f"  ! forged: {name} {FORGED}", "red")
-        for department, sentence in aside.blockers:
-            yield ScreenLine(f"  ! blocker: {department} says {sentence}", "yellow")
-        for late in aside.handoffs:
-            yield ScreenLine(f"  ! overdue: {late}", "yellow")
-        for drift in aside.drifts:
-            yield ScreenLine(f"  ! drift: {drift}", "yellow")
+    yield from _wanted_beside(seen.beside, most_drifts)
     for stall in seen.crew.stalls if seen.crew else ():
         yield ScreenLine(f"  ! stalled: {stall}", "red")
     for sentence in obstructions(seen.machines) if seen.machines else ():
@@ -144,6 +139,24 @@ def _wanted(seen: PresentMoment) -> Iterator[ScreenLine]:
         yield ScreenLine(f"  ! held up: {seen.found.obstacle.sentence}", "yellow")
     for candidate in seen.found.with_standing(CandidateState.REJECTED, CandidateState.HELD):
         yield _refusal(candidate.path, candidate.verdict)
+
+
+def _wanted_beside(asides: Iterable[Aside], most_drifts: int) -> Iterator[ScreenLine]:
+    """Yield what the work tree says and history does not."""
+    drifts = list[str]()
+    for aside in asides:
+        place = f"{aside.phase}: " if aside.phase else ""
+        drifts += [f"  ! drift: {place}{drift}" for drift in aside.drifts]
+        for name in aside.forged:
+            yield ScreenLine(f"  ! forged: {place}{name} {FORGED}", "red")
+        for department, sentence in aside.blockers:
+            yield ScreenLine(f"  ! blocker: {place}{department} says {sentence}", "yellow")
+        for late in aside.handoffs:
+            yield ScreenLine(f"  ! overdue: {place}{late}", "yellow")
+    for text in drifts[:most_drifts]:
+        yield ScreenLine(text, "yellow")
+    if more := len(drifts[most_drifts:]):
+        yield ScreenLine(f"  … {more} more drifts: -v shows them", "dim")
 
 
 def _refusal(path: str, verdict: object) -> ScreenLine:

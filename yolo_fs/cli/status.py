@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from yolo_fs.artifacts.decide import describe
-from yolo_fs.cli.board import LARGE, beginning, draw_asides, draw_board, draw_crew, draw_machines
+from yolo_fs.cli.board import LARGE, beginning, draw_board, draw_crew, draw_machines
 from yolo_fs.cli.reply import Invocation, Reply, draw_columns, verb
 from yolo_fs.cli.screen import draw_screen, draw_wanted, drawn, follow
 from yolo_fs.core.json_form import envelope
@@ -92,16 +92,15 @@ def _reply(seen: PresentMoment, invocation: Invocation) -> Reply:
         if _is_short(console, invocation):
             draw_screen(console, seen, console.height)
             return
-        draw_wanted(console, seen)
+        draw_wanted(console, seen, verbose=invocation.verbose)
         if seen.team:
             empty = beginning(seen.found.root)
             draw_board(console, seen.team, empty=empty, verbose=invocation.verbose)
-        draw_asides(console, seen.beside, verbose=invocation.verbose)
         if seen.compliance:
             _show_compliance(console, seen.compliance)
         console.print()
         if seen.crew:
-            draw_crew(console, seen.crew, verbose=invocation.verbose)
+            draw_crew(console, seen.crew)
         if seen.machines:
             draw_machines(console, seen.machines)
         show(console, seen.found, verbose=invocation.verbose)
