@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.teams import Team
+from yolo_fs import __version__
 from yolo_fs.artifacts.meanings import meanings_of
 from yolo_fs.artifacts.table import ARTIFACTS, Home
 from yolo_fs.checking.remedies import remedy_of
@@ -66,6 +67,8 @@ def test_the_version_is_told_however_it_is_asked(
     word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "version" in typed(word, capsys=capsys)[1]
+    code, told = typed(word, "--json", capsys=capsys)
+    assert (code, json.loads(told)["data"]) == (Exit.DONE, {"version": __version__})
 
 
 @pytest.mark.parametrize(

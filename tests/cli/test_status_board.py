@@ -421,6 +421,22 @@ def test_of_many_phases_those_whose_artifacts_are_all_committed_are_one_row(team
     assert "01-part" not in row and whole["01-part"] == ["2", "-", "-", "-"]
 
 
+def test_one_phase_is_shown_alone_by_status_and_resume(team: Team) -> None:
+    team.example("research/ok/findings.jsonl", "research.jsonl", "02-part")
+    team.example("research/ok/findings.jsonl", "research.jsonl", "03-rest")
+    team.once()
+    for spelled in ("3", "rest", "03-rest"):
+        shown = json.loads(said(team, "--phase", spelled, "--json"))["data"]["team"]["phases"]
+        assert [each["phase"] for each in shown] == ["03-rest"]
+        past = said(team, "--phase", spelled, "--at", "HEAD")
+        assert "phase 03-rest" in past and "phase 02-part" not in past
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert run(["resume", "--phase", "rest", "-C", str(team.root)]) == Exit.DONE
+    assert "03-rest" in out.getvalue() and "02-part" not in out.getvalue()
+    said(team, "--phase", "no", code=Exit.USAGE)
+
+
 def cells(line: str) -> tuple[str, list[str]]:
     first, *others = re.split(" {2,}", line.strip())
     return first, others

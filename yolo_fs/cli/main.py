@@ -18,6 +18,7 @@ import click
 
 from yolo_fs import __version__
 from yolo_fs.cli.reply import complain, drop_output
+from yolo_fs.core.json_form import envelope
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 
 
@@ -160,7 +161,7 @@ def typed(arguments: Sequence[str]) -> list[str]:
     while rest and (rest[0] in BEFORE or rest[0].startswith("-C")):
         count = 2 if rest[0] == "-C" else 1
         front, rest = [*front, *rest[:count]], rest[count:]
-    if rest and rest[0] in ("help", "version", "-V"):
+    if rest and rest[0] in ("help", "version", "--version", "-V"):
         return ["--version"] if rest[0] != "help" else [*rest[1:], "--help"]
     end = rest.index("--") if "--" in rest else len(rest)
     return [*rest[:end], *front, *rest[end:]] if rest else front
@@ -235,8 +236,11 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command, print any error once, and return the exit code."""
     if list(arguments) == ["help", "--all"]:
         return _show_all()
-    arguments = typed(arguments)
     as_json = "--json" in arguments
+    arguments = typed(arguments)
+    if arguments[:1] == ["--version"] and as_json:
+        click.echo(envelope("version", {"version": __version__}, (), ok=True))
+        return Exit.DONE
     code = int(Exit.DONE)
     try:
         code = int(yolo_fs.main(args=arguments, prog_name="yolo-fs", standalone_mode=False) or 0)

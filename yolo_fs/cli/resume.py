@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.authority.actors import department_of
-from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.json_form import envelope
 from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, safe
@@ -77,7 +77,7 @@ _FORMS: Mapping[str, Callable[[Brief], str]] = {
 }
 
 
-@verb("resume", example="yolo-fs resume --role dev --dept backend")
+@verb("resume", example="yolo-fs resume --as dev --dept backend")
 @click.option(
     "--format", "form", type=click.Choice(list(_FORMS)), default="text", help="How to answer."
 )
@@ -94,6 +94,7 @@ _FORMS: Mapping[str, Callable[[Brief], str]] = {
     type=click.Choice([row.name.value for row in WORKING]),
     help="Tell of this department alone.",
 )
+@PHASE
 @click.option(
     "--budget", type=click.IntRange(1), default=BUDGET, metavar="TOKENS", help=f"Default: {BUDGET}."
 )
@@ -103,7 +104,14 @@ _FORMS: Mapping[str, Callable[[Brief], str]] = {
     help="Write nothing: no context is compiled anew, no reading is kept.",
 )
 def resume(
-    invocation: Invocation, *, form: str, role: str, dept: str | None, budget: int, no_write: bool
+    invocation: Invocation,
+    *,
+    form: str,
+    role: str,
+    dept: str | None,
+    phase: str,
+    budget: int,
+    no_write: bool,
 ) -> Reply:
     """Tell a new session exactly where the team stands and who does what next.
 
@@ -117,7 +125,7 @@ def resume(
     )
     agent = role or bare_name(str(payload.get("agent_type") or ""))
     asker = Audience(agent, department_of(dept) if dept else department_said(agent))
-    brief, findings = _brief(start, asker, keep=not no_write)
+    brief, findings = _brief(start, asker, phase, keep=not no_write)
     form = "json" if invocation.as_json else form
     budget = min(budget, _HOOK_TOKENS) if form in _HOOKS else budget
     brief = cut(brief, budget, as_text if form in _HOOKS else _FORMS[form])
@@ -130,9 +138,11 @@ def _write(console: Console, text: str) -> None:
     console.file.write(text)
 
 
-def _brief(start: str, asker: Audience, *, keep: bool) -> tuple[Brief, tuple[Finding, ...]]:
+def _brief(
+    start: str, asker: Audience, phase: str, *, keep: bool
+) -> tuple[Brief, tuple[Finding, ...]]:
     try:
-        return resume_from(start, asker, keep=keep), ()
+        return resume_from(start, asker, phase, keep=keep), ()
     except YoloError as error:
         return (), (error.as_finding(),)
     except Exception as defect:  # a defect of ours is ours: the session begins all the same

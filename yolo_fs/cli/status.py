@@ -16,6 +16,7 @@ from yolo_fs.artifacts.decide import describe
 from yolo_fs.cli.board import LARGE, beginning, draw_board, draw_crew, draw_machines
 from yolo_fs.cli.reply import Invocation, Reply, draw_columns, verb
 from yolo_fs.cli.screen import draw_screen, draw_wanted, drawn, follow
+from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.json_form import envelope
 from yolo_fs.core.reasons import Exit, YoloError, counted, safe
 from yolo_fs.git.repository import Repository
@@ -24,6 +25,7 @@ from yolo_fs.history.index import IndexedCommit
 from yolo_fs.kept.selection import KeptEntry
 from yolo_fs.moments.moment import PresentMoment, StatusObserver, find_commit, look_back
 from yolo_fs.reports.status import Candidate, CandidateState, Report, misnamed_in
+from yolo_fs.workspace import find_phase
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,7 +47,13 @@ _COLOUR = {
 @click.option(
     "--at", "revision", metavar="REV", help="Show the team as of a commit, from history alone."
 )
-def status(invocation: Invocation, *, watch: bool, revision: str | None) -> Reply:
+@click.option(
+    "--phase",
+    default="",
+    metavar="PHASE",
+    help="Of the team this phase alone, in full: number, slug or directory name.",
+)
+def status(invocation: Invocation, *, watch: bool, revision: str | None, phase: str = "") -> Reply:
     """Show where the team stands, then every artifact's standing, and why what is held or rejected
     is so.
 
@@ -60,23 +68,28 @@ def status(invocation: Invocation, *, watch: bool, revision: str | None) -> Repl
     if watch and revision is not None:
         raise click.UsageError("--at never changes, so there is nothing to watch.")
     with Repository(invocation.start) as repository:
+        chosen = find_phase(repository.root, phase) if phase else None
         if revision is not None:
-            return _report_past_state(repository, revision, invocation)
+            return _report_past_state(repository, revision, chosen, invocation)
         with contextlib.closing(StatusObserver(repository)) as observer:
             if watch and not invocation.quiet:
-                _watch(repository, observer, invocation)
+                _watch(repository, observer, chosen, invocation)
                 return Reply()
-            return _reply(observer.look(), invocation)
+            return _reply(observer.look(), chosen, invocation)
 
 
-def _report_past_state(repository: Repository, revision: str, invocation: Invocation) -> Reply:
+def _report_past_state(
+    repository: Repository, revision: str, chosen: PhaseId | None, invocation: Invocation
+) -> Reply:
     seen = look_back(repository, find_commit(repository, revision))
+    if chosen:
+        seen = replace(seen, team=seen.team.only(chosen))
 
     def show(console: Console) -> None:
         if _is_short(console, invocation):
             draw_screen(console, seen, console.height)
             return
-        draw_board(console, seen.team, verbose=invocation.verbose)
+        draw_board(console, seen.team, verbose=invocation.verbose or chosen is not None)
         _show_last(console, seen.last)
 
     return Reply(seen.as_json, show=show)
@@ -87,7 +100,11 @@ def _is_short(console: Console, invocation: Invocation) -> bool:
     return console.is_terminal and not invocation.verbose
 
 
-def _reply(seen: PresentMoment, invocation: Invocation) -> Reply:
+def _reply(seen: PresentMoment, chosen: PhaseId | None, invocation: Invocation) -> Reply:
+    if chosen:
+        beside = tuple(aside for aside in seen.beside if aside.phase in ("", str(chosen)))
+        seen = replace(seen, team=seen.team and seen.team.only(chosen), beside=beside)
+
     def draw(console: Console) -> None:
         if _is_short(console, invocation):
             draw_screen(console, seen, console.height)
@@ -95,7 +112,8 @@ def _reply(seen: PresentMoment, invocation: Invocation) -> Reply:
         draw_wanted(console, seen, verbose=invocation.verbose)
         if seen.team:
             empty = beginning(seen.found.root)
-            draw_board(console, seen.team, empty=empty, verbose=invocation.verbose)
+            is_full = invocation.verbose or chosen is not None
+            draw_board(console, seen.team, empty=empty, verbose=is_full)
         if seen.compliance:
             _show_compliance(console, seen.compliance)
         console.print()
@@ -114,7 +132,12 @@ def _reply(seen: PresentMoment, invocation: Invocation) -> Reply:
     return Reply(seen.as_json, findings, show=draw)
 
 
-def _watch(repository: Repository, observer: StatusObserver, invocation: Invocation) -> None:
+def _watch(
+    repository: Repository,
+    observer: StatusObserver,
+    chosen: PhaseId | None,
+    invocation: Invocation,
+) -> None:
     def look() -> tuple[str, bool]:
         try:
             seen = observer.look()
@@ -123,7 +146,7 @@ def _watch(repository: Repository, observer: StatusObserver, invocation: Invocat
         timeless = replace(
             seen, found=replace(seen.found, health=replace(seen.found.health, scanned_s_ago=None))
         )
-        return _text(_reply(timeless, invocation), invocation), bool(
+        return _text(_reply(timeless, chosen, invocation), invocation), bool(
             seen.found.with_standing(CandidateState.PENDING)
         )
 

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from yolo_fs.agents.access import out_of_lane
+from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Finding
 from yolo_fs.escalations.log import as_json
@@ -139,6 +140,10 @@ class Board(NamedTuple):
     """Whether the commit has no configuration and the one in force, which is not the default,
     stands in for it."""
     phases: tuple[PhaseBoard, ...]
+
+    def only(self, phase: PhaseId) -> Board:
+        """Return the board of one phase, which may have no artifact there."""
+        return self._replace(phases=tuple(each for each in self.phases if each.id == phase))
 
     def phase_named(self, name: str) -> str:
         """Return the name.

@@ -33,17 +33,22 @@ from yolo_fs.reports.resume_report import LastHandoff, Situation, resume_report
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.survey.surveyor import Surveyor
 from yolo_fs.team.overview import TeamObserver
-from yolo_fs.workspace import Settings, load, phases_in
+from yolo_fs.workspace import Settings, find_phase, load, phases_in
 
 _Answer = TypeVar("_Answer")
 _Seen = tuple[dict[str, Verdict], Head, Reason | None]
 
 
-def resume(start: str, asker: Audience = Audience(), *, keep: bool = True) -> Brief:
+def resume(
+    start: str, asker: Audience = Audience(), phase: str = "", *, keep: bool = True
+) -> Brief:
     """Return the brief of the work tree that `start` lies in; empty where no protocol is in use.
 
-    `keep`: keep what was read of the log for the next process, and recompile the contexts that
-    exist.
+    `phase`: one phase alone, by number, slug or directory name. `keep`: keep what was read of the
+    log for the next process, and recompile the contexts that exist.
+
+    Raises:
+        YoloError: as `find_phase`.
     """
     try:
         repository = Repository(start)
@@ -53,7 +58,12 @@ def resume(start: str, asker: Audience = Audience(), *, keep: bool = True) -> Br
     with repository:
         if not os.path.isdir(os.path.join(repository.root, PLANNING_ROOT)):
             return ()
-        return resume_report(_Look(repository).situation(keep=keep), asker)
+        chosen = find_phase(repository.root, phase) if phase else None
+        seen = _Look(repository).situation(keep=keep)
+        if chosen:
+            of_it = tuple(each for each in seen.phases if each.id == chosen)
+            seen = replace(seen, phases=of_it)
+        return resume_report(seen, asker)
 
 
 def _has_planning_tree_above(start: str) -> bool:
