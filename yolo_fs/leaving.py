@@ -60,7 +60,7 @@ def check_leaving(repository: Repository, *, purge: bool) -> None:
             Reason.STATE_CONFLICT,
             f"contents are kept in {', '.join(kept)}, which may exist nowhere else",
             hint="'yolo-fs kept' lists them, 'yolo-fs kept restore N' brings one back; "
-            "'yolo-fs uninstall --purge' lets them go.",
+            "'yolo-fs kept prune --older 0d' lets them go.",
         )
     if bad := unfit(plan_uninstall(repository)):
         raise YoloError(bad[0].reason, bad[0].message, hint=bad[0].hint)

@@ -206,6 +206,20 @@ def test_what_is_kept_and_nowhere_else_is_not_taken_away_unasked(repo: Repo) -> 
     subprocess.run(["git", "-C", repo.root, "fsck", "--strict"], check=True, env=repo.env)
 
 
+def test_a_skeleton_that_nobody_has_filled_in_keeps_nobody_from_leaving(repo: Repo) -> None:
+    repo.yolo_fs("init")
+    repo.git("add", "-A", PLANNING)
+    repo.git("commit", "-qm", "chore(repo): begin")
+    repo.yolo_fs("phase", "new", "auth")
+    for kind in ("critique", "plan", "architecture"):
+        repo.yolo_fs("new", kind, "--plan", "01-01")
+    (repo.root / PLANNING / "phases/01-auth/critique.jsonl").touch()
+    repo.yolo_fs("run", "--once", "-q", ok=(0, 1))
+    assert json.loads(repo.yolo_fs("kept", "--json").stdout)["data"]["entries"] == []
+    repo.yolo_fs("uninstall")
+    assert not (repo.root / ".git/yolo-fs").exists()
+
+
 def test_a_work_tree_that_no_service_file_could_name_is_left_like_any_other(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "a\ttab", tmp_path / "home")
     repo.yolo_fs("init")

@@ -139,6 +139,14 @@ def skeleton_of(kind: str, phase: PhaseId | None, plan: str) -> str:
     return "".join(f"{line}\n" for line in lines.values()) + _UNFINISHED
 
 
+def is_skeleton(path: str, data: bytes) -> bool:
+    """Return whether an artifact is as `skeleton_of` made it, so that nobody's work is in it."""
+    place = classify(path) if data.endswith(_UNFINISHED.encode()) else None
+    if place is None:
+        return False
+    return data == skeleton_of(place.artifact.kind, place.phase, str(place.plan or "")).encode()
+
+
 def _clear_texts(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _clear_texts(each) for key, each in value.items()}

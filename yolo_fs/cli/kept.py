@@ -11,7 +11,7 @@ import click
 
 from yolo_fs.cli.reply import Invocation, Reply, print_text, verb
 from yolo_fs.core.json_form import to_json
-from yolo_fs.core.reasons import Exit, safe
+from yolo_fs.core.reasons import Exit, counted, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.kept.selection import KeptEntry
 from yolo_fs.kept.service import Keeper, Restored, restore
@@ -93,7 +93,8 @@ def prune(invocation: Invocation, *, older: str) -> Reply:
     """Drop what was kept longer ago. Git frees the room when it next collects garbage."""
     with Repository(invocation.start) as repository:
         gone = _keeper(repository).prune(_parse_age(older))
-    return Reply({"pruned": gone}, show=lambda console: console.print(f"{gone} entries dropped"))
+    text = f"{counted(gone, 'kept file')} dropped"
+    return Reply({"pruned": gone}, show=lambda console: console.print(text))
 
 
 def _keeper(repository: Repository) -> Keeper:

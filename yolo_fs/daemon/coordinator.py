@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from yolo_fs.artifacts.decide import Action, Commit, Emit, EventSink, decide, describe
 from yolo_fs.artifacts.verdicts import Accepted, Committed, Held, Rejected, Verdict, Waiting
+from yolo_fs.checking.examples import is_skeleton
 from yolo_fs.core.reasons import Reason, YoloError, errors
 from yolo_fs.git.commit import CommitRequest, CommitResult, Committer
 from yolo_fs.git.index import IndexSync
@@ -445,6 +446,8 @@ class Coordinator:
                 self._passing[path] = digest, since_s if known == digest else now_s
                 is_passing = now_s - self._passing[path][1] < _KEPT_AFTER_S
             if is_passing or _NEVER_KEPT & reasons.keys() or self._kept.get(path) == digest:
+                continue
+            if is_skeleton(path, data):
                 continue
             contents.append(Unkept(path, data, KeptCause(tuple(reasons))))
             digests[path] = digest
