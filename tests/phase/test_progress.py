@@ -560,3 +560,12 @@ def test_a_refusal_names_the_file_as_the_department_calls_it() -> None:
     frontend = next(one for one in phase.progress.departments if one.department == "frontend")
     lacks = {lack for step in frontend.steps for lack in step.missing}
     assert {"no valid fe-architecture.toon", "no valid fe-code-review.jsonl"} <= lacks
+
+
+def test_a_phase_that_is_complete_without_a_document_shows_nobody_as_ready() -> None:
+    phase = fold(facts(without("docs.jsonl")))
+    assert phase.is_complete
+    assert step(phase, "documentation").standing is StepStanding.READY
+    assert step(phase.as_shown(), "documentation").standing is StepStanding.SKIPPED
+    still_open = fold(facts(without("docs.jsonl", "code-review.jsonl")))
+    assert not still_open.is_complete and still_open.as_shown() == still_open

@@ -143,11 +143,12 @@ def _draw_headlines(console: Console, phases: Sequence[PhaseBoard]) -> None:
 
 
 def _draw_phase(console: Console, phase: PhaseBoard, *, verbose: bool) -> None:
-    draw_steps(console, phase.progress)
-    for department in phase.progress.departments:
+    progress = phase.progress.as_shown()
+    draw_steps(console, progress)
+    for department in progress.departments:
         _draw_department(console, department, verbose=verbose)
-    _draw_whole(console, phase.progress, verbose=verbose)
-    _draw_plans(console, phase.progress, verbose=verbose)
+    _draw_whole(console, progress, verbose=verbose)
+    _draw_plans(console, progress, verbose=verbose)
     _draw_gates(console, phase, verbose=verbose)
     if cause := phase.root_cause:
         run = f"; run: {cause.command}" if cause.command else ""

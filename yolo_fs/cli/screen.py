@@ -177,7 +177,7 @@ def _phase(phase: PhaseBoard) -> Iterator[ScreenLine]:
     progress = phase.progress
     yield ScreenLine(_headline(progress), "green" if progress.is_complete else "bold")
     height = len(progress.departments) + 2
-    yield ScreenLine(draw=lambda console: draw_steps(console, progress), rows=height)
+    yield ScreenLine(draw=lambda console: draw_steps(console, progress.as_shown()), rows=height)
     legend = "  ".join(f"{sign} {standing}" for standing, (sign, _) in SIGNS.items())
     yield ScreenLine(f"  {legend}", "dim")
     for department in progress.departments:

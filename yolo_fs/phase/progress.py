@@ -181,6 +181,19 @@ class PhaseStatus(NamedTuple):
         )
         return self._replace(departments=departments)
 
+    def as_shown(self) -> PhaseStatus:
+        """Return the same phase for people: once it is complete, what did not block it is skipped.
+
+        A document that comes later completes the step all the same.
+        """
+        if not self.is_complete:
+            return self
+        departments = tuple(
+            status._replace(steps=tuple(map(_left_out, status.steps)))
+            for status in self.departments
+        )
+        return self._replace(departments=departments, steps=tuple(map(_left_out, self.steps)))
+
     def behind_gates(self, closed: Sequence[str], turn: Next) -> PhaseStatus:
         """Return the same phase while gates are closed: incomplete, even with everything else done.
 
@@ -193,6 +206,12 @@ class PhaseStatus(NamedTuple):
             for step in self.steps
         )
         return self._replace(steps=steps, next=turn)
+
+
+def _left_out(step: StepStatus) -> StepStatus:
+    if step.step.blocking or step.is_passed:
+        return step
+    return StepStatus(step.step, StepStanding.SKIPPED, "the phase is complete without it")
 
 
 def _waiting(step: StepStatus, why: str) -> StepStatus:

@@ -96,7 +96,7 @@ class PhaseBoard(Phase):
 
     def as_json(self) -> dict[str, Any]:
         """Return the phase as `status --json` shows it."""
-        progress = self.progress
+        progress = self.progress.as_shown()
         decision, why = self.sign_off
         return {
             "phase": str(progress.phase),
