@@ -216,6 +216,11 @@ def test_who_is_no_agent_of_the_company_is_told_so(role: str, is_known: bool) ->
     assert (f"you: {role} is no agent of this company" in text) == (not is_known)
 
 
+def test_an_agent_whose_name_is_nearly_right_is_told_the_right_one() -> None:
+    text = as_text(resume_report(situation(three()), Audience("fe-senoir")))
+    assert "you: fe-senoir is no agent of this company. Did you mean fe-senior?" in text
+
+
 # --- the work tree and what disagrees ---
 
 

@@ -50,7 +50,7 @@ def test_each_look_names_it_once_with_the_name_that_was_meant(
     done = repo.yolo_fs(*words, ok=(0, 1))
     said = (done.stdout + done.stderr).decode()
     assert f"expected {RIGHT}" in said
-    assert said.count("Rename the file") == 1
+    assert said.count("Rename the file. If that one exists already, add the content") == 1
 
 
 def test_what_a_person_has_committed_under_such_a_name_is_no_refused_artifact(repo: Repo) -> None:

@@ -338,7 +338,8 @@ def misnamed(path: str) -> Finding | None:
     if meant is None:
         return None
     message = "nobody reads or commits a file of this name"
-    return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, meant, "Rename the file.")
+    hint = "Rename the file. If that one exists already, add the content to it instead."
+    return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, meant, hint)
 
 
 def _find_original(path: str) -> str | None:

@@ -244,7 +244,8 @@ def _reply(done: MoveResult) -> Reply:
 def _named(spelled: str) -> EscalationId:
     escalation_id = EscalationId.parse(spelled)
     if escalation_id is None:
-        raise _error_for_usage(Reason.BAD_NAME, f"{safe(spelled)!r} is not an escalation id")
+        hint = "Spell it ESC-NN-MM-Tk, such as ESC-01-02-T3: 'yolo-fs escalate list' names each."
+        raise YoloError(Reason.BAD_NAME, f"{safe(spelled)!r} is not an escalation id", hint=hint)
     return escalation_id
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from yolo_fs.core.ids import EscalationId
-from yolo_fs.core.reasons import safe
+from yolo_fs.core.reasons import hint_for_unknown, safe
 from yolo_fs.escalations.log import role_of
 from yolo_fs.evidence.facts import PhaseFacts, PlanStanding, PlanStatus, TaskProgress, texts
 from yolo_fs.phase.acts import Act, act_for
@@ -251,7 +251,9 @@ def _format_next_lines(
         yield f"write: {', '.join(map(safe, act.writes))}{example}"
     role = report.asker.role
     if role and role_of(role) is None:
-        yield f"you: {safe(role)} is no agent of this company"
+        hint = hint_for_unknown(role, AGENT_BY_NAME).partition(" There are")[0]
+        meant = f". {hint}" if hint.startswith("Did you mean") else ""
+        yield f"you: {safe(role)} is no agent of this company{meant}"
     elif role and not _is_of(following.agent, role):
         yield f"you: {safe(role)} has nothing to do now"
 
