@@ -17,9 +17,9 @@ from yolo_fs.authority.actors import may_contact
 from yolo_fs.git.repository import Repository
 from yolo_fs.handoffs.lifecycle import HANDOFF
 from yolo_fs.hooks import run as git_hooks
+from yolo_fs.hooks.effects import Effect, Touch
 from yolo_fs.hooks.hosts import HookInput
 from yolo_fs.hooks.tool_use import Guard, HookRequest
-from yolo_fs.hooks.touches import Effect, Touch
 from yolo_fs.mcp.refusal import ToolRefusedError
 from yolo_fs.mcp.writing import Caller
 from yolo_fs.protocol.isolation import PERSONAL

@@ -12,7 +12,7 @@ import pytest
 from tests.hooks.test_pre_tool_use import PHASE, made_team
 from tests.support.teams import Team
 from yolo_fs.cli import hook_fast
-from yolo_fs.hooks.touches import Effect
+from yolo_fs.hooks.effects import Effect
 from yolo_fs.mcp.refusal import ToolRefusedError
 from yolo_fs.mcp.tools import Tools
 from yolo_fs.mcp.writing import Caller

@@ -13,23 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from yolo_fs.core.tool_calls import PATH_KEYS, command_in, given_to, is_mcp
+from yolo_fs.hooks.effects import Destruction, Effect, OwnUse, Touch
 from yolo_fs.hooks.mcp_calls import speaks_for, touches_of
 from yolo_fs.hooks.shell import UNKNOWN
-from yolo_fs.hooks.touches import (
-    CommandReading,
-    Destruction,
-    Effect,
-    OwnUse,
-    Touch,
-    read_command,
-)
-from yolo_fs.protocol.hooks import (
-    AGENT_HOOK_BY_NAME,
-    CONTENT_KEYS,
-    RECIPIENT_KEYS,
-    TOOLS,
-    ToolAct,
-)
+from yolo_fs.hooks.touches import CommandReading, read_command
+from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, CONTENT_KEYS, RECIPIENT_KEYS, TOOLS, ToolAct
 
 
 class HookInput(NamedTuple):

@@ -16,7 +16,7 @@ from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.authority.access import Target, sealed
 from yolo_fs.core.tool_calls import MCP_PREFIXES, RESOURCE_READERS
 from yolo_fs.handoffs.lifecycle import HANDOFF
-from yolo_fs.hooks.touches import Effect, Touch
+from yolo_fs.hooks.effects import Effect, Touch
 from yolo_fs.protocol.hooks import (
     MCP_CONTENT_KEYS,
     MCP_FOLDER_WORDS,

@@ -32,9 +32,9 @@ from yolo_fs.git.obstacles import IgnoreRules
 from yolo_fs.git.repository import Repository
 from yolo_fs.handoff_service.accept import DirectiveHandoffs, Permission
 from yolo_fs.handoffs.lifecycle import HANDOFF
+from yolo_fs.hooks.effects import Destruction, Effect, Staged, Touch
 from yolo_fs.hooks.hosts import HookAnswer, HookInput
 from yolo_fs.hooks.shell import UNKNOWN
-from yolo_fs.hooks.touches import Destruction, Effect, Staged, Touch
 from yolo_fs.kept.selection import MOST_BYTES, KeptCause
 from yolo_fs.kept.service import Keeper, Leaf, read_leaf
 from yolo_fs.protocol.departments import DEPARTMENTS

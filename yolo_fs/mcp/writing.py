@@ -14,9 +14,9 @@ from yolo_fs.checking.fix import CorrectedLine, corrected_lines, fix
 from yolo_fs.checking.validate import CheckedFile, Validator
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.git.repository import Repository
+from yolo_fs.hooks.effects import Effect, Touch
 from yolo_fs.hooks.hosts import SERVED, HookInput
 from yolo_fs.hooks.tool_use import Guard, HookRequest
-from yolo_fs.hooks.touches import Effect, Touch
 from yolo_fs.mcp.refusal import ToolRefusedError
 from yolo_fs.system.in_place import appending
 from yolo_fs.system.store import SHARED, write_atomic

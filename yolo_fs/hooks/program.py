@@ -1,0 +1,192 @@
+"""A program with its arguments, behind whatever runs it. Pure."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple, TypeVar
+
+from yolo_fs.hooks.effects import Touch, touch_named
+from yolo_fs.hooks.shell import UNKNOWN, SimpleCommand, Word
+
+_Row = TypeVar("_Row")
+
+
+def touch_options(program: Program) -> Iterator[Touch]:
+    """Yield the files that are there by the names of options' values, with or without a blank."""
+    valued = VALUED.get(program.name, "").split()
+    for before, word in pairwise((Word(""), *program.arguments)):
+        if before.text in valued and before.text not in _TAKE_TEXT:
+            yield from touch_named(word.text)
+        elif word.text.startswith("-"):
+            yield from touch_named(word.text[2:])
+
+
+_TAKE_TEXT = ("-e", "--expression", "--regexp")
+"""Options whose value is a pattern or a script."""
+
+
+class Program(NamedTuple):
+    """A program and its arguments, without wrappers such as `sudo` or `xargs`."""
+
+    name: str
+    arguments: tuple[Word, ...]
+    command: SimpleCommand
+
+    @classmethod
+    def of(cls, command: SimpleCommand) -> Program | None:
+        words, at = command.words, 0
+        takes_input = False
+        while at < len(words):
+            name = posixpath.basename(words[at].text)
+            runner = RUNNERS.get(name)
+            only_asks = name == "command" and [word.text for word in words[at + 1 : at + 2]] in (
+                ["-v"],
+                ["-V"],
+            )
+            if runner is None or only_asks:
+                break
+            at = runner.behind(words, at + 1)
+            takes_input = takes_input or name in ("xargs", "parallel")
+        if at >= len(words):
+            return None
+        text = words[at].text
+        name = text if re.search(r"\s", text) else posixpath.basename(text)
+        given = [Word(text) for text in (command.text_in or UNKNOWN).split()] if takes_input else ()
+        return cls(name, (*words[at + 1 :], *given), command)
+
+    @property
+    def line(self) -> str:
+        """The command line of the program, for messages."""
+        return " ".join((self.name, *(word.text for word in self.arguments)))[:80]
+
+    def has(self, *options: str) -> bool:
+        """Whether one of the options is given; short ones may be in a group."""
+        for word in self.arguments:
+            text = word.text
+            for option in options:
+                is_short = len(option) == 2 and re.match(r"-[A-Za-z]", text)
+                if text.partition("=")[0] == option or (
+                    is_short and option[1] in text[1:].partition("=")[0]
+                ):
+                    return True
+        return False
+
+    def operands(self) -> list[Word]:
+        """Return the arguments that are neither options nor their values."""
+        valued = VALUED.get(self.name, "").split()
+        operands: list[Word] = []
+        words = iter(self.arguments)
+        for word in words:
+            if word.text == "--":
+                return [*operands, *words]
+            if word.text.startswith("-") and word.text != "-":
+                if word.text in valued:
+                    next(words, None)
+            elif word.text:
+                operands.append(word)
+        return operands
+
+    def values(self, *options: str) -> list[Word]:
+        """Return the values of options, as in `-o FILE`, `-oFILE`, `--out FILE`, `--out=FILE`."""
+        values: list[Word] = []
+        for at, word in enumerate(self.arguments):
+            for option in options:
+                if word.text == option:
+                    values += self.arguments[at + 1 : at + 2]
+                elif option.startswith("--") and word.text.startswith(f"{option}="):
+                    values.append(Word(word.marked.partition("=")[2]))
+                elif len(option) == 2 and word.text.startswith(option):
+                    values.append(Word(word.marked[2:]))
+        return values
+
+
+class _Runner(NamedTuple):
+    """A program that runs another one, named in its arguments."""
+
+    valued: str = ""
+    """Its options that take a value."""
+    skips: int = 0
+    """Number of its own operands before that program."""
+    words: str = ""
+    """The subcommands that run a program; empty when it has no subcommands."""
+
+    def behind(self, words: Sequence[Word], at: int) -> int:
+        """Return the index of the program that it runs; `at`: where its own arguments begin."""
+        if self.words and (at >= len(words) or words[at].text not in self.words.split()):
+            return len(words)
+        at += 1 if self.words else 0
+        skips = self.skips
+        while at < len(words):
+            text = words[at].text
+            if text.startswith("-"):
+                at += 2 if text in self.valued.split() else 1
+            elif re.match(r"\w+=", text):
+                at += 1
+            elif skips:
+                skips, at = skips - 1, at + 1
+            else:
+                break
+        return at
+
+
+def key_by_name(groups: Mapping[str, _Row]) -> dict[str, _Row]:
+    """Return a table with single names as keys, from one with lists of names."""
+    return {name: row for names, row in groups.items() for name in names.split()}
+
+
+RUNNERS = key_by_name(
+    {
+        "sudo": _Runner("-u -g -p -h -C -D"),
+        "env": _Runner("-u -C"),
+        "nice": _Runner("-n"),
+        "ionice": _Runner("-c -n"),
+        "timeout": _Runner("-s -k", skips=1),
+        "flock": _Runner("-w", skips=1),
+        "time": _Runner("-o -f"),
+        "stdbuf": _Runner("-i -o -e"),
+        "xargs": _Runner("-n -I -P -d -L -a -E -s --arg-file"),
+        "parallel": _Runner("-j -a --arg-file"),
+        "strace": _Runner("-e -o -p"),
+        "watch": _Runner("-n --interval"),
+        "chroot taskset chrt faketime": _Runner(skips=1),
+        "npx": _Runner("-p --package"),
+        "uvx": _Runner("--from --with -p --python"),
+        "pnpm": _Runner(words="exec dlx"),
+        "uv": _Runner("--with --group --extra -p --python", words="run"),
+        "bundle": _Runner(words="exec"),
+        "poetry pipenv hatch pdm pipx": _Runner("--spec", words="run"),
+        "exec doas command builtin nohup setsid busybox coproc bunx entr unbuffer": _Runner(),
+    }
+)
+
+VALUED = key_by_name(
+    {
+        "touch": "-d -t -r --date --reference",
+        "truncate": "-s -r --size",
+        "mkdir": "-m --mode",
+        "setfacl": "-m -M -x -X --modify --modify-file --remove --remove-file --restore",
+        "chattr": "-v -p",
+        "install": "-m -o -g -t --mode --target-directory",
+        "cp mv ln": "-t -S --target-directory",
+        "rsync": "-e -f --exclude --include --filter --exclude-from --rsh --chown",
+        "scp": "-c -D -F -i -J -l -o -P -S -X",
+        "shred": "-n -s",
+        "patch": "-p -i -d -o",
+        "grep": "-e -f -A -B -C -m --include --exclude --exclude-dir",
+        "rg": "-e -f -A -B -C -m -g -t -T --glob --type",
+        "sed": "-e -f --expression --file",
+        "awk": "-F -v -f",
+        "jq": "--indent -f --from-file",
+        "head tail": "-n -c",
+        "sort": "-k -t -o -T -S",
+        "cut": "-d -f -c -b",
+        "vim": "-c --cmd",
+        "script": "-c -T -O -I -B -o -E -m",
+        "ssh": "-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w",
+        "git": "-C -c --git-dir --work-tree --namespace",
+    }
+)
+"""Options whose next word is a value, where it would otherwise be taken for a file."""
