@@ -28,7 +28,7 @@ from yolo_fs.core.reasons import Finding, Reason, errors
 from yolo_fs.schemas.base import Form, Wire, is_whole, must_say_something
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.layout import Format
-from yolo_fs.workspace import Settings
+from yolo_fs.workspace.settings import Settings
 
 EXAMPLES = Path(__file__).parents[1] / "fixtures" / "examples" / "artifacts"
 ROOT = "/srv/team/repository"

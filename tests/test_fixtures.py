@@ -24,7 +24,7 @@ from yolo_fs.core.reasons import Finding, Reason, errors
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.system.readers import READERS
 from yolo_fs.system.text_checks import Limits
-from yolo_fs.workspace import Settings
+from yolo_fs.workspace.settings import Settings
 
 SMALL = Limits(max_line_bytes=4096, max_file_bytes=16384, max_lines=1000)
 """What the examples of the readers are read with, so that none of them has to be large."""

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from tests.support.teams import THREE, Team
-from yolo_fs import workspace
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.system.database import open_disposable
-from yolo_fs.workspace import INDEX, INDEX_LAYOUT, LOOSENING, load
+from yolo_fs.workspace import settings as settings_module
+from yolo_fs.workspace.own_files import INDEX, INDEX_LAYOUT
+from yolo_fs.workspace.settings import LOOSENING, load
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def check_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("it was checked")
 
-    monkeypatch.setattr(workspace, "_checked", refuse)
+    monkeypatch.setattr(settings_module, "_checked", refuse)
 
 
 def test_a_configuration_that_was_checked_once_is_not_checked_again(
@@ -120,5 +121,7 @@ def test_outside_of_any_repository_nothing_is_kept(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (team.root / ".git").rename(team.root / "elsewhere")
-    monkeypatch.setattr(workspace, "open_disposable", lambda *told: pytest.fail(f"kept: {told}"))
+    monkeypatch.setattr(
+        settings_module, "open_disposable", lambda *told: pytest.fail(f"kept: {told}")
+    )
     assert load(str(team.root)).config.departments == THREE["departments"]

@@ -29,7 +29,7 @@ from yolo_fs.protocol.isolation import BORDERS, SCOPES, Border, Scope, is_withhe
 from yolo_fs.protocol.roster import bare_name
 from yolo_fs.reports.resume import resume
 from yolo_fs.reports.status import Candidate, report
-from yolo_fs.workspace import load_in_force
+from yolo_fs.workspace.settings import load_in_force
 
 PATIENCE_S = 2.0
 """Seconds that a stop waits for a running daemon to commit."""

@@ -25,7 +25,7 @@ from yolo_fs.system.files import content_of
 from yolo_fs.system.lock import holder
 from yolo_fs.system.store import remove, remove_empty_folders, remove_folder
 from yolo_fs.team import membership, merge_driver
-from yolo_fs.workspace import company_lock_path, log_path
+from yolo_fs.workspace.own_files import company_lock_path, log_path
 
 OURS = "refs/yolo-fs/"
 STOPPED_WITHIN_S = 30.0

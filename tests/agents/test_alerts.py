@@ -23,7 +23,8 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.reports.status import report
 from yolo_fs.schemas.messages.catalogue import read_message
 from yolo_fs.system import heartbeats
-from yolo_fs.workspace import CREW_TOLD, STATE, STATE_FILE, load
+from yolo_fs.workspace.own_files import CREW_TOLD, STATE, STATE_FILE
+from yolo_fs.workspace.settings import load
 
 REQUEST = {"type": "shutdown_request", "reason": "phase_complete", "deadline_seconds": 30}
 CLEAN = {

@@ -33,7 +33,7 @@ from yolo_fs.handoff_service.accept import DirectiveHandoffs
 from yolo_fs.handoff_service.sessions import PacketSource
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.survey.surveyor import Pipeline
-from yolo_fs.workspace import Settings, load
+from yolo_fs.workspace.settings import Settings, load
 
 PHASE = ".yolo-planning/phases/01-auth"
 GAPS = {"dept": "", "plan": "01-02", "NN": "01", "department": "backend"}

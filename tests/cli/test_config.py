@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.teams import Team
 from yolo_fs.cli.main import run
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 
 @pytest.fixture

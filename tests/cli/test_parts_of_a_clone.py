@@ -12,7 +12,7 @@ from yolo_fs.cli.main import run
 from yolo_fs.evidence.facts import PlanStanding, plan_progress
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 FOLDER = ".yolo-planning/phases/01-login"
 PLAN = (

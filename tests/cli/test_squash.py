@@ -14,7 +14,7 @@ from yolo_fs.core.reasons import Exit
 from yolo_fs.evidence.facts import PlanStanding, PlanStatus, plan_progress
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team as History
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 PLAN = (
     {"p": "01", "n": "01", "t": "Login", "w": 1, "d": [], "obj": "Log in",

@@ -23,7 +23,7 @@ from yolo_fs.git.index import IndexSync
 from yolo_fs.git.refs import RefUpdater
 from yolo_fs.git.repository import Repository
 from yolo_fs.system.readers import READERS
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 PHASE = ".yolo-planning/phases/01-auth"
 FINDING = {

@@ -28,7 +28,7 @@ from yolo_fs.phase.report import as_data
 from yolo_fs.protocol.contexts import budget_of
 from yolo_fs.reports.resume import resume
 from yolo_fs.system.toon import read_toon
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 FIRST = PhaseId("01", "auth")
 

@@ -19,7 +19,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.survey.surveyor import Pipeline
 from yolo_fs.system import IS_LINUX
 from yolo_fs.system.files import Stamp
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 LINE = '{"id":"C1","cat":"gap","sev":"major","q":"Who rotates keys?","ctx":"RS256","sug":"Name an owner","st":"open"}\n'
 ARTIFACT = ".yolo-planning/phases/01-auth/critique.jsonl"

@@ -29,7 +29,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.departments import Dept, Mode
 from yolo_fs.protocol.roster import AGENTS, ROSTER
 from yolo_fs.schemas.config import Config, Policy
-from yolo_fs.workspace import Settings
+from yolo_fs.workspace.settings import Settings
 
 ALL = definitions()
 each_agent = pytest.mark.parametrize("definition", ALL, ids=lambda one: one.agent.name)

@@ -32,7 +32,7 @@ from yolo_fs.progress.gates import Gates, gates_at
 from yolo_fs.progress.state_files import STATE_FILES
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.schemas.layout import Record, Strictness
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 PLAYS = Path(__file__).parent / "plays"
 PHASE = ".yolo-planning/phases/01-auth"

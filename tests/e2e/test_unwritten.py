@@ -22,7 +22,7 @@ from tests.support.forked import DEADLINE_S
 from yolo_fs.core.reasons import Reason
 from yolo_fs.daemon.coordinator import Coordinator
 from yolo_fs.git.repository import Repository
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 Start = Callable[..., Daemon]
 

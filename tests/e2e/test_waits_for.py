@@ -13,7 +13,7 @@ from yolo_fs.artifacts.verdicts import Accepted
 from yolo_fs.cli.main import run
 from yolo_fs.git.repository import Repository
 from yolo_fs.survey.surveyor import Surveyor
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 PHASE = ".yolo-planning/phases/01-auth"
 NEEDS = {1: [], 2: [1], 3: [1, 2], 4: [3], 5: [2, 4]}

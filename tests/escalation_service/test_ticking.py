@@ -29,7 +29,7 @@ from yolo_fs.schemas.base import check
 from yolo_fs.schemas.lines.escalation import EscalationLine
 from yolo_fs.schemas.messages.catalogue import read_message
 from yolo_fs.system.in_place import appending
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 ROOT = Path(__file__).parents[2]
 found_name = EscalationId.parse("ESC-01-02-T3")

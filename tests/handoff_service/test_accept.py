@@ -21,7 +21,7 @@ from yolo_fs.handoff_service.accept import DirectiveHandoffs, ReceivedHandoff
 from yolo_fs.handoff_service.write import EmittedHandoff, emit
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.system import IS_LINUX
-from yolo_fs.workspace import Settings
+from yolo_fs.workspace.settings import Settings
 
 GUID = "4f1d2c7a-93b8-4c0e-a6d5-2f8e7b1c9d30"
 SESSION = f"apps/web/.local/directives/{GUID}"

@@ -21,7 +21,7 @@ from yolo_fs.handoffs.reading import Diagnosis, Read
 from yolo_fs.history.index import HistoryIndex, PathChange
 from yolo_fs.history.team import Team
 from yolo_fs.phase.phase import Phase
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 EXAMPLES = Path(__file__).parents[2] / "fixtures/examples/artifacts"
 CONFIG = {"departments": {"frontend": True, "uiux": True}, "department_workflow": "parallel"}

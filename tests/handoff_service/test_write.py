@@ -22,7 +22,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.handoff_service.write import WrittenEnvelope, choose, send
 from yolo_fs.handoffs.envelopes import mentioned_files, read, right_name
 from yolo_fs.handoffs.session_progress import open_error, progress_line, standing
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 RUN = Path(__file__).parents[2] / "fixtures/product"
 STEPS = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RUN.glob("[0-9]*.json"))]

@@ -11,7 +11,7 @@ import pytest
 from yolo_fs.evidence.facts import PlanStanding, PlanStatus, plan_progress
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 FOLDER = ".yolo-planning/phases/01-login"
 PLAN = (

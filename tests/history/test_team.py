@@ -24,7 +24,7 @@ from yolo_fs.history.team import loop_facts, loops_of
 from yolo_fs.loops.facts import Loop, LoopProgress
 from yolo_fs.phase.phase import Phase
 from yolo_fs.progress.board import board
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from yolo_fs.mcp.refusal import ToolRefusedError
 from yolo_fs.mcp.writing import Caller
 from yolo_fs.protocol.isolation import PERSONAL
 from yolo_fs.protocol.roster import AGENT_BY_NAME
-from yolo_fs.workspace import load_in_force
+from yolo_fs.workspace.settings import load_in_force
 
 PHASE = ".yolo-planning/phases/01-auth"
 ROLES = tuple(AGENT_BY_NAME)

@@ -24,7 +24,7 @@ from yolo_fs.git.runner import Git
 from yolo_fs.phase.gates import integration_result
 from yolo_fs.progress.board import board
 from yolo_fs.system.store import read_json
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 Rest = Callable[[], object]
 """Called wherever a writer takes its time."""

@@ -16,7 +16,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team as Gatherer
 from yolo_fs.progress.board import Board, board
 from yolo_fs.progress.drift import as_json, asides
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from yolo_fs.progress.state_files import Projector, forged_sentinels
 from yolo_fs.states.project import sealed
 from yolo_fs.system.files import stamp_at
 from yolo_fs.system.store import ListedFolder
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 PHASE = PhaseId("01", "auth")
 STATUS = ".yolo-planning/phases/01-auth/.dept-status-frontend.json"

@@ -11,7 +11,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team as Gatherer
 from yolo_fs.progress.state_files import States
 from yolo_fs.system import failpoint
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 
 @pytest.mark.parametrize("moment", ["states.begun", "store.begun", "store.written"])

@@ -16,7 +16,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.phase.acts import acts_of
 from yolo_fs.phase.phase import Phase
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 PLANNING = ".yolo-planning"
 FOLDER = f"{PLANNING}/phases/01-auth"

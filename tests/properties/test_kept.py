@@ -25,7 +25,7 @@ from yolo_fs.reports import status as reports
 from yolo_fs.reports.status import report
 from yolo_fs.survey import surveyor as kept_looks
 from yolo_fs.survey.surveyor import Surveyor
-from yolo_fs.workspace import Settings, load
+from yolo_fs.workspace.settings import Settings, load
 
 HISTORIES = int(os.environ.get("YOLO_HISTORIES", "2"))
 FIRST = int(os.environ.get("YOLO_SEED", "0"))

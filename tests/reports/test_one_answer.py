@@ -16,7 +16,7 @@ from yolo_fs.history.team import Team as History
 from yolo_fs.mcp.tools import Tools
 from yolo_fs.progress.board import phases_now
 from yolo_fs.states.project import summary_line
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from yolo_fs.mcp.tools import Tools
 from yolo_fs.system import database
 from yolo_fs.system.lock import hold
 from yolo_fs.system.system import boot_id
-from yolo_fs.workspace import lock_path
+from yolo_fs.workspace.own_files import lock_path
 
 TREE = ".yolo-planning"
 SETTINGS = ".claude/settings.json"

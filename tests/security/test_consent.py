@@ -19,7 +19,7 @@ from tests.security.canaries import Cage
 from tests.security.verbs import PHASE, of_hosts, questions
 from yolo_fs.schemas.config import Policy
 from yolo_fs.system.lock import holder
-from yolo_fs.workspace import LOOSENING, load
+from yolo_fs.workspace.settings import LOOSENING, load
 
 PROJECT = Path(__file__).parents[2]
 STARTS = ("start", "restart")

@@ -32,7 +32,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.hooks import HOST_BY_NAME, HOSTS
 from yolo_fs.system import heartbeats, in_place, store
 from yolo_fs.system.database import open_disposable
-from yolo_fs.workspace import OwnFile, own_files
+from yolo_fs.workspace.own_files import OwnFile, own_files
 
 ALL = bool(os.environ.get("YOLO_SECURITY"))
 PACKAGE = Path(store.__file__).parents[1]

@@ -26,7 +26,7 @@ from yolo_fs.hooks.script import HINTED
 from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.protocol.hooks import HOSTS
 from yolo_fs.system.ask import SOCKET
-from yolo_fs.workspace import own_files
+from yolo_fs.workspace.own_files import own_files
 
 RAW = "\x1b[2J\x1b]0;t\x07\x9b2J\u202e\u2066\u2028\r\x7f\u200b"
 """What speaks to a terminal."""

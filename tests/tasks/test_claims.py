@@ -20,7 +20,8 @@ from yolo_fs.history.team import Team as Facts
 from yolo_fs.system.store import write_json
 from yolo_fs.tasks.claims import Standing
 from yolo_fs.tasks.service import Claims, planned
-from yolo_fs.workspace import CLAIMS, load
+from yolo_fs.workspace.own_files import CLAIMS
+from yolo_fs.workspace.settings import load
 
 from tests.support.teams import Team  # isort: skip
 

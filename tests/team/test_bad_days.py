@@ -15,7 +15,7 @@ from tests.team.test_leases import backend
 from tests.team.work_trees import GAPS, PLAN, Clones, CloneTree, gap, plan
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.team.reconcile import path_of
-from yolo_fs.workspace import user_config_path
+from yolo_fs.workspace.settings import user_config_path
 
 
 @pytest.mark.parametrize("how", ["--depth=1", "--filter=blob:none"])

@@ -22,7 +22,7 @@ from yolo_fs.system.bell import Bell
 from yolo_fs.team import lane as lane_module
 from yolo_fs.team.lane import LaneThread
 from yolo_fs.team.membership import join, membership_of
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 pytest.importorskip("nats")
 SERVER = shutil.which("nats-server", path=str(Path(sys.executable).parent)) or ""

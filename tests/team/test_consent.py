@@ -16,7 +16,7 @@ from yolo_fs.core.reasons import Exit, Reason, YoloError
 from yolo_fs.system import system
 from yolo_fs.team import membership as module
 from yolo_fs.team.membership import membership_of
-from yolo_fs.workspace import user_config_path
+from yolo_fs.workspace.settings import user_config_path
 
 NewClone = Callable[[str], CloneTree]
 PLANTED = {"team": "main", "clone": "x-1", "remote": "origin", "with_source": True, "lane": ""}

@@ -17,7 +17,7 @@ from tests.team.work_trees import CloneTree
 from yolo_fs.system.bell import Bell
 from yolo_fs.team.lane import HEARD_S, LaneThread
 from yolo_fs.team.membership import join
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 pytest.importorskip("nats")
 INFO = b'INFO {"server_id":"x","version":"2.10","max_payload":1048576,"proto":1,"headers":true}\r\n'

@@ -16,7 +16,7 @@ from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.team import meeting
 from yolo_fs.team.overview import TeamObserver
 from yolo_fs.team.reconcile import read_lease
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 BRANCH = "refs/heads/yolo/team/main"
 LEASE = ".yolo-team/leases/backend.json"

@@ -31,7 +31,7 @@ from yolo_fs.git import refs as remote_module
 from yolo_fs.team import lane as lane_module
 from yolo_fs.team.lane import TeamLink
 from yolo_fs.team.membership import leave
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 BRANCH = "refs/heads/yolo/team/main"
 

@@ -20,7 +20,8 @@ from yolo_fs.install.doctor import examine_repository
 from yolo_fs.reports.resume import resume
 from yolo_fs.team.overview import TeamObserver
 from yolo_fs.team.reconcile import PendingMove, TeamOverview, obstructions
-from yolo_fs.workspace import TEAM_LANE, load
+from yolo_fs.workspace.own_files import TEAM_LANE
+from yolo_fs.workspace.settings import load
 
 NewTree = Callable[[str], TeamTree]
 

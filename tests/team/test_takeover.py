@@ -15,7 +15,7 @@ from yolo_fs.cli.main import run
 from yolo_fs.team import lane as lane_module
 from yolo_fs.team.lane import Lane, LaneThread
 from yolo_fs.team.reconcile import TeamLease
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 TTL_S = 1
 PATIENCE_S = 30.0

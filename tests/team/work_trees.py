@@ -22,7 +22,7 @@ from yolo_fs.history.team import Team
 from yolo_fs.team.lane import Lane
 from yolo_fs.team.meeting import TeamMeeting, TeamStanding
 from yolo_fs.team.membership import join, membership_of
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 PHASE = ".yolo-planning/phases/01-auth"
 GAPS = f"{PHASE}/gaps.jsonl"

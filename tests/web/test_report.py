@@ -19,7 +19,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.moments.record import record_phase
 from yolo_fs.moments.review import PhaseReview, ReviewSection
 from yolo_fs.web.report import write_report
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 PHASE = ".yolo-planning/phases/01-auth"
 

@@ -47,7 +47,8 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.departments import Dept, Mode
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.schemas.config import Config, Policy
-from yolo_fs.workspace import RUNNING, Settings, load_in_force
+from yolo_fs.workspace.planning_tree import RUNNING
+from yolo_fs.workspace.settings import Settings, load_in_force
 
 if TYPE_CHECKING:
     from yolo_fs.history.team import Team

@@ -28,7 +28,8 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.roster import Circuit, Health
 from yolo_fs.tasks.claims import Claim
 from yolo_fs.tasks.service import Claims, changed_files
-from yolo_fs.workspace import CREW_TOLD, Settings
+from yolo_fs.workspace.own_files import CREW_TOLD
+from yolo_fs.workspace.settings import Settings
 
 UNCOMMITTED = (Accepted, Waiting, Held, Rejected)
 

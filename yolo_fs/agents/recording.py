@@ -23,7 +23,7 @@ from yolo_fs.system.readers import read_lines
 from yolo_fs.system.text_checks import Limits
 from yolo_fs.tasks.claims import Standing
 from yolo_fs.tasks.service import Claims, planned
-from yolo_fs.workspace import Settings
+from yolo_fs.workspace.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,8 @@ from yolo_fs.loops.facts import LoopFacts
 from yolo_fs.phase.phase import Phase
 from yolo_fs.protocol.roster import Circuit, Health
 from yolo_fs.schemas.config import Policy
-from yolo_fs.workspace import CREW_CLOCK, Settings
+from yolo_fs.workspace.own_files import CREW_CLOCK
+from yolo_fs.workspace.settings import Settings
 
 
 class AgentsSnapshot(NamedTuple):

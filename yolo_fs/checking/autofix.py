@@ -15,7 +15,7 @@ from yolo_fs.core.reasons import errors
 from yolo_fs.core.timestamps import iso
 from yolo_fs.git.repository import Repository
 from yolo_fs.system.files import Stamp
-from yolo_fs.workspace import AUTOFIXED
+from yolo_fs.workspace.own_files import AUTOFIXED
 
 if TYPE_CHECKING:
     from yolo_fs.checking.validate import Validator

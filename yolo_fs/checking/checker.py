@@ -24,18 +24,13 @@ from yolo_fs.checking.snapshots import NoTree, Snapshot
 from yolo_fs.core.reasons import Finding, Level, Reason, errors
 from yolo_fs.evidence.facts import Switches, texts
 from yolo_fs.git.repository import Repository
-from yolo_fs.handoffs.lifecycle import (
-    README,
-    DirectiveSession,
-    faults_of_session,
-    session_said,
-)
+from yolo_fs.handoffs.lifecycle import README, DirectiveSession, faults_of_session, session_said
 from yolo_fs.handoffs.packets import ParsedPacket, from_front_matter, packet_of
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, Dept
 from yolo_fs.schemas.layout import Format, Record
 from yolo_fs.system.readers import NO_VALUE, READERS, read_lines
 from yolo_fs.system.text_checks import FindingList, Limits, Reading, decode
-from yolo_fs.workspace import Settings
+from yolo_fs.workspace.settings import Settings
 
 if TYPE_CHECKING:
     from yolo_fs.artifacts.catalogue import Kind

@@ -27,13 +27,7 @@ from yolo_fs.core.reasons import Fault, Finding, Reason, errors
 from yolo_fs.handoffs import envelopes
 from yolo_fs.handoffs.envelopes import Sent, mentioned_files, right_name
 from yolo_fs.handoffs.reading import cause_of
-from yolo_fs.handoffs.sessions import (
-    Attempt,
-    ProductSession,
-    attempts,
-    faults_among,
-    in_order,
-)
+from yolo_fs.handoffs.sessions import Attempt, ProductSession, attempts, faults_among, in_order
 from yolo_fs.protocol.departments import Mode
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.envelope.envelope import Choice, Choices
@@ -41,7 +35,7 @@ from yolo_fs.schemas.layout import Strictness
 from yolo_fs.schemas.messages.catalogue import read_message
 from yolo_fs.system.readers import read_object
 from yolo_fs.system.text_checks import Limits, Reading
-from yolo_fs.workspace import Settings
+from yolo_fs.workspace.settings import Settings
 
 
 class StoredSession(NamedTuple):

@@ -32,7 +32,7 @@ from yolo_fs.schemas.layout import Format
 from yolo_fs.system.files import Content, names_in, read
 from yolo_fs.system.readers import read_lines
 from yolo_fs.system.store import write_atomic
-from yolo_fs.workspace import output_place
+from yolo_fs.workspace.output_places import output_place
 
 
 class Fixed(NamedTuple):

@@ -45,7 +45,8 @@ from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.layout import Record
 from yolo_fs.system.files import FileEntry, walk
 from yolo_fs.system.readers import read_object
-from yolo_fs.workspace import Settings, doubled_phases, load_in_force, not_initialised
+from yolo_fs.workspace.planning_tree import doubled_phases
+from yolo_fs.workspace.settings import Settings, load_in_force, not_initialised
 
 STDIN = "-"
 

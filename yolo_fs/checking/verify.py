@@ -40,7 +40,8 @@ from yolo_fs.core.reasons import Finding, Reason, YoloError, errors, shortened
 from yolo_fs.git.history import LoggedCommit, log
 from yolo_fs.git.repository import Repository
 from yolo_fs.system.files import names_in
-from yolo_fs.workspace import HOOKS, Settings
+from yolo_fs.workspace.own_files import HOOKS
+from yolo_fs.workspace.settings import Settings
 
 HEAD = "HEAD"
 _NOT_FETCHED = frozenset({Reason.OBJECT_MISSING})

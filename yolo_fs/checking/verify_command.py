@@ -25,7 +25,8 @@ from yolo_fs.core.reasons import YoloError, safe_lines
 from yolo_fs.core.timestamps import iso
 from yolo_fs.git.repository import Repository
 from yolo_fs.system.database import is_proved, prove
-from yolo_fs.workspace import VERIFICATIONS, Settings, refuse_unsafe
+from yolo_fs.workspace.own_files import VERIFICATIONS, refuse_unsafe
+from yolo_fs.workspace.settings import Settings
 
 MOST_RECORDED = 50
 TIMEOUT_S = 1_800.0

@@ -13,11 +13,7 @@ import click
 from yolo_fs.agents.alerts import uncommitted
 from yolo_fs.agents.health import REQUEST, AgentHealth, Shutdown, place_of
 from yolo_fs.agents.recording import AgentJournal, claim_task, note_message
-from yolo_fs.agents.snapshot import (
-    AgentsObserver,
-    AgentsSnapshot,
-    shutdown_as_json,
-)
+from yolo_fs.agents.snapshot import AgentsObserver, AgentsSnapshot, shutdown_as_json
 from yolo_fs.agents.totals import task_of
 from yolo_fs.artifacts.verdicts import Verdict
 from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
@@ -26,7 +22,7 @@ from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.git.repository import Repository
 from yolo_fs.reports.status import report
-from yolo_fs.workspace import Settings, load
+from yolo_fs.workspace.settings import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console

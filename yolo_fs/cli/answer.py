@@ -18,7 +18,7 @@ from yolo_fs.escalations.log import as_json
 from yolo_fs.git.repository import Repository
 from yolo_fs.moments.inbox import InboxItem
 from yolo_fs.system.journal import Journal
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console

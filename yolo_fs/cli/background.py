@@ -40,7 +40,7 @@ from yolo_fs.install.background import uninstall as remove
 from yolo_fs.progress.phases import planning_root
 from yolo_fs.system.journal import Journal
 from yolo_fs.system.lock import HeldLock, Holder
-from yolo_fs.workspace import log_path, refuse_unsafe
+from yolo_fs.workspace.own_files import log_path, refuse_unsafe
 
 _LINE_LENGTH = 4000
 

@@ -21,19 +21,14 @@ from yolo_fs.core.timestamps import iso
 from yolo_fs.escalations.log import EscalationProgress
 from yolo_fs.evidence.facts import PlanStanding, PlanStatus
 from yolo_fs.phase.gate_status import GateStatus, MissingEvidence
-from yolo_fs.phase.progress import (
-    DepartmentStatus,
-    Next,
-    PhaseStatus,
-    StepStanding,
-    StepStatus,
-)
+from yolo_fs.phase.progress import DepartmentStatus, Next, PhaseStatus, StepStanding, StepStatus
 from yolo_fs.progress.board import Board, PhaseBoard, tasks_done
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.roster import Health
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.team.reconcile import TeamOverview, headline, holdings, obstructions, others
-from yolo_fs.workspace import not_initialised, phases_in
+from yolo_fs.workspace.planning_tree import phases_in
+from yolo_fs.workspace.settings import not_initialised
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -14,7 +14,7 @@ from yolo_fs.core.reasons import safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.tasks.service import commit_task
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 
 @verb("commit", example='yolo-fs commit --task 01-02/T3 --type feat -m "rotate the refresh token"')

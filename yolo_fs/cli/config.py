@@ -10,7 +10,7 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.core.reasons import safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.workspace import ConfiguredKey, configured
+from yolo_fs.workspace.settings import ConfiguredKey, configured
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -16,7 +16,8 @@ from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.protocol.contexts import Cut
-from yolo_fs.workspace import find_phase, load
+from yolo_fs.workspace.planning_tree import find_phase
+from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -26,7 +26,7 @@ from yolo_fs.history.team import Team
 from yolo_fs.progress.workflow import phase_named
 from yolo_fs.protocol.departments import Role
 from yolo_fs.protocol.roster import plain_name
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 
 @click.group(

@@ -18,7 +18,7 @@ from yolo_fs.company.runner import Runner, RunOptions, RunOutcome, RunResult
 from yolo_fs.core.reasons import Exit, Finding, Reason
 from yolo_fs.demo.shop import AGENT, INTENT, DemoProof, commits, history, prove, temporary_shop
 from yolo_fs.git.repository import Repository
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 _PACE_S = 0.1
 """Seconds that each agent pauses at a speed of 1, for the viewer only."""

@@ -15,7 +15,8 @@ from yolo_fs.history.team import Team
 from yolo_fs.progress.departments import Declaration, declare, shown
 from yolo_fs.progress.workflow import spelled_or_at_work
 from yolo_fs.system.store import ListedFolder
-from yolo_fs.workspace import load, phase_folder
+from yolo_fs.workspace.planning_tree import phase_folder
+from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -26,7 +26,7 @@ from yolo_fs.handoffs.session_progress import (
 from yolo_fs.schemas.envelope.envelope import NextState
 from yolo_fs.system.files import read
 from yolo_fs.system.readers import read_object
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -21,7 +21,8 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.system.journal import Journal
 from yolo_fs.system.readers import read_object
 from yolo_fs.system.text_checks import Limits
-from yolo_fs.workspace import find_phase, load, phases_in
+from yolo_fs.workspace.planning_tree import find_phase, phases_in
+from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -20,7 +20,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.progress.workflow import phase_at_work
 from yolo_fs.reports.status import report
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -31,7 +31,7 @@ from yolo_fs.cli.reply import Invocation, Reply, draw_columns, print_text, verb
 from yolo_fs.cli.validate import watched
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.system.store import SHARED, write_atomic
-from yolo_fs.workspace import output_place
+from yolo_fs.workspace.output_places import output_place
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from yolo_fs.git.repository import Repository
     from yolo_fs.phase.gate_status import GateStatus
     from yolo_fs.progress.gates import Gates
-    from yolo_fs.workspace import Settings
+    from yolo_fs.workspace.settings import Settings
 
 
 _OUTPUT_LINES = 12
@@ -59,7 +59,7 @@ def why(invocation: Invocation, *, name: str, phase: str) -> Reply:
     """
     from yolo_fs.checking.verify_command import verification_of
     from yolo_fs.git.repository import Repository
-    from yolo_fs.workspace import load
+    from yolo_fs.workspace.settings import load
 
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
@@ -107,7 +107,7 @@ def wait(
 
 def _gates(invocation: Invocation, phase: str) -> Gates:
     from yolo_fs.git.repository import Repository
-    from yolo_fs.workspace import load
+    from yolo_fs.workspace.settings import load
 
     with Repository(invocation.start) as repository:
         return _gates_in(repository, load(repository.root), phase)

@@ -28,7 +28,8 @@ from yolo_fs.moments.inbox import InboxItem
 from yolo_fs.progress.workflow import phase_at_work
 from yolo_fs.protocol.chains import GOES_ON
 from yolo_fs.protocol.workflow import TEAM_SIZE_BY_NAME, TEAM_SIZES
-from yolo_fs.workspace import Settings, load, refuse_unsafe
+from yolo_fs.workspace.own_files import refuse_unsafe
+from yolo_fs.workspace.settings import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -26,7 +26,7 @@ from yolo_fs.protocol.handoffs import TRIGGERS, DirectiveRole
 from yolo_fs.system.files import read as read_file
 from yolo_fs.system.journal import Journal
 from yolo_fs.system.text_checks import Limits
-from yolo_fs.workspace import Settings, load
+from yolo_fs.workspace.settings import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console

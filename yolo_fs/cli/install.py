@@ -22,21 +22,13 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.hooks import githooks
 from yolo_fs.hooks.doctor import examine_hosts
 from yolo_fs.install.doctor import Symptom, examine_repository
-from yolo_fs.install.init import (
-    AddLines,
-    Create,
-    Deed,
-    carry_out,
-    obstacles,
-    plan,
-    workflow_of,
-)
+from yolo_fs.install.init import AddLines, Create, Deed, carry_out, obstacles, plan, workflow_of
 from yolo_fs.progress.placing import FileCommitter, tried
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING_NAMES, Dept
 from yolo_fs.protocol.hooks import HOST_BY_NAME, HOSTS
 from yolo_fs.protocol.workflow import TEAM_SIZE_BY_NAME, TEAM_SIZES
 from yolo_fs.system.ask import answers
-from yolo_fs.workspace import CONFIG, Settings, left_out, load
+from yolo_fs.workspace.settings import CONFIG, Settings, left_out, load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -15,7 +15,7 @@ from yolo_fs.core.reasons import Exit, counted, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.kept.selection import KeptEntry
 from yolo_fs.kept.service import Keeper, Restored, restore
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,7 +12,7 @@ from yolo_fs.core.timestamps import iso
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.index import IndexedCommit
 from yolo_fs.history.team import Team
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,7 +12,8 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.system.files import Content, read
 from yolo_fs.system.store import write_atomic
 from yolo_fs.team import merge_driver as driver
-from yolo_fs.workspace import load, output_place
+from yolo_fs.workspace.output_places import output_place
+from yolo_fs.workspace.settings import load
 
 _MOST_BYTES = 1 << 30
 

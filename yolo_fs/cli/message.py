@@ -18,7 +18,7 @@ from yolo_fs.evidence.facts import Switches
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.messages.catalogue import MESSAGES
 from yolo_fs.system.files import read
-from yolo_fs.workspace import Settings, load
+from yolo_fs.workspace.settings import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console

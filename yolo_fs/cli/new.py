@@ -16,7 +16,8 @@ from yolo_fs.history.team import Team
 from yolo_fs.progress.workflow import phase_at_work
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, Dept
 from yolo_fs.system.store import SHARED, make_folders, write_atomic
-from yolo_fs.workspace import find_phase, load
+from yolo_fs.workspace.planning_tree import find_phase
+from yolo_fs.workspace.settings import load
 
 
 @verb("new", example="yolo-fs new plan --plan 01-01")

@@ -17,7 +17,8 @@ from yolo_fs.moments.review import review_of
 from yolo_fs.system.journal import Journal
 from yolo_fs.system.store import SHARED, write_atomic
 from yolo_fs.web.report import write_markdown, write_report
-from yolo_fs.workspace import load, output_place
+from yolo_fs.workspace.output_places import output_place
+from yolo_fs.workspace.settings import load
 
 
 @verb("board", example="yolo-fs board --port 8700 --no-open")

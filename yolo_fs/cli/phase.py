@@ -15,7 +15,7 @@ from yolo_fs.history.team import Team
 from yolo_fs.progress.phases import Made, PhaseDirectory, make_phase, misnamed, phases
 from yolo_fs.progress.signoff import PhaseSignOff, SignedOff
 from yolo_fs.progress.workflow import phase_named
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

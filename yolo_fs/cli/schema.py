@@ -17,7 +17,7 @@ from yolo_fs.core.reasons import YoloError
 from yolo_fs.git.repository import Repository
 from yolo_fs.system.files import Content, read
 from yolo_fs.system.store import SHARED, make_folders, write_atomic
-from yolo_fs.workspace import output_place
+from yolo_fs.workspace.output_places import output_place
 
 if TYPE_CHECKING:
     from rich.console import Console

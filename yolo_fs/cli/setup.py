@@ -31,14 +31,9 @@ from yolo_fs.hooks.githooks import (
     plan_uninstall,
 )
 from yolo_fs.hooks.hostsettings import HostSettings
-from yolo_fs.hooks.registration import (
-    ServerEntry,
-    TomlSection,
-    role_tables,
-    server_table,
-)
+from yolo_fs.hooks.registration import ServerEntry, TomlSection, role_tables, server_table
 from yolo_fs.protocol.hooks import HOST_BY_NAME, Host
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,7 +13,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.history.squash import Squash, make_squash, plan_squash
 from yolo_fs.history.team import Team
 from yolo_fs.progress.workflow import spelled_or_at_work
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console

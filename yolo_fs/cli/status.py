@@ -25,7 +25,7 @@ from yolo_fs.history.index import IndexedCommit
 from yolo_fs.kept.selection import KeptEntry
 from yolo_fs.moments.moment import PresentMoment, StatusObserver, find_commit, look_back
 from yolo_fs.reports.status import Candidate, CandidateState, Report, misnamed_in
-from yolo_fs.workspace import find_phase
+from yolo_fs.workspace.planning_tree import find_phase
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -22,7 +22,8 @@ from yolo_fs.history.team import Team
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.protocol.roster import department_said
 from yolo_fs.tasks.service import Claims
-from yolo_fs.workspace import Settings, find_phase, load
+from yolo_fs.workspace.planning_tree import find_phase
+from yolo_fs.workspace.settings import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console

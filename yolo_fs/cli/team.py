@@ -27,18 +27,13 @@ from yolo_fs.system.bell import SCHEMES
 from yolo_fs.system.journal import Journal
 from yolo_fs.team.lane import Lane
 from yolo_fs.team.meeting import TeamMeeting, TeamStanding, observing_meeting
-from yolo_fs.team.membership import (
-    DEFAULT_TEAM,
-    Membership,
-    addresses,
-    membership_of,
-)
+from yolo_fs.team.membership import DEFAULT_TEAM, Membership, addresses, membership_of
 from yolo_fs.team.membership import join as join_team
 from yolo_fs.team.membership import leave as leave_team
 from yolo_fs.team.overview import ExpectedConflict, TeamObserver, lines_of
 from yolo_fs.team.overview import forecast as conflicts_of
 from yolo_fs.team.reconcile import LONGEST_TTL_S, TTL_S, TeamLease, TeamOverview
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,7 +13,7 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.cli.validate import watched
 from yolo_fs.core.reasons import Exit, counted
 from yolo_fs.git.repository import Repository
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console

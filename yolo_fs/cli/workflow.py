@@ -19,16 +19,9 @@ from yolo_fs.loops.facts import LoopProgress
 from yolo_fs.phase.acts import act_for
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import Next
-from yolo_fs.progress.workflow import (
-    StepLook,
-    facts_of,
-    find_step,
-    looks,
-    skip,
-    spelled_or_at_work,
-)
+from yolo_fs.progress.workflow import StepLook, facts_of, find_step, looks, skip, spelled_or_at_work
 from yolo_fs.protocol.departments import Dept
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console

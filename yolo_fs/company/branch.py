@@ -22,7 +22,7 @@ from yolo_fs.progress.workflow import facts_of
 from yolo_fs.protocol.departments import Role
 from yolo_fs.reports.status import Candidate, CandidateState, report
 from yolo_fs.system.files import Content, read
-from yolo_fs.workspace import Settings, load
+from yolo_fs.workspace.settings import Settings, load
 
 _COMMITS_LOOKED_AT = 50
 

@@ -12,7 +12,8 @@ from yolo_fs.history.team import Team
 from yolo_fs.phase.phase import Phase
 from yolo_fs.progress.phases import make_phase, planning_root
 from yolo_fs.progress.workflow import facts_of, phase_at_work
-from yolo_fs.workspace import Settings, find_phase, phases_in
+from yolo_fs.workspace.planning_tree import find_phase, phases_in
+from yolo_fs.workspace.settings import Settings
 
 _LONGEST_SLUG = 40
 

@@ -39,7 +39,8 @@ from yolo_fs.protocol.departments import Dept, Role
 from yolo_fs.reports.status import CandidateState
 from yolo_fs.system.lock import hold, holder
 from yolo_fs.system.store import private_directory
-from yolo_fs.workspace import Settings, company_lock_path
+from yolo_fs.workspace.own_files import company_lock_path
+from yolo_fs.workspace.settings import Settings
 
 TICK_S = 0.03
 """Seconds between two checks of the processes and the branch."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from yolo_fs.git.repository import Repository
 from yolo_fs.system.store import Damaged
-from yolo_fs.workspace import COMPANY_RUNS
+from yolo_fs.workspace.own_files import COMPANY_RUNS
 
 MOST_RUNS = 20
 """Number of runs that are stored."""

@@ -15,7 +15,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.progress.placing import FileCommitter, tried
 from yolo_fs.system.files import content_of
 from yolo_fs.system.store import SHARED, make_folders, write_text
-from yolo_fs.workspace import CONFIG, Settings
+from yolo_fs.workspace.settings import CONFIG, Settings
 
 _SECTION, _KEY = "company", "team"
 

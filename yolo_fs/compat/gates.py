@@ -216,7 +216,7 @@ def _find_lacks_in_history(gate: Gate, folder: Folder) -> Sequence[str]:
     from yolo_fs.git.repository import Repository
     from yolo_fs.history.team import Team
     from yolo_fs.progress.gates import gates_at
-    from yolo_fs.workspace import load
+    from yolo_fs.workspace.settings import load
 
     phase = PhaseId.parse(os.path.basename(folder.path))
     if phase is None:

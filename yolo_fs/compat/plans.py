@@ -21,7 +21,7 @@ from yolo_fs.core.ids import PlanId
 from yolo_fs.core.reasons import Reason, safe
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.lines.planning import Requirement, Summary, TurboPlanHeader, TurboTask
-from yolo_fs.workspace import Settings
+from yolo_fs.workspace.settings import Settings
 
 PLAN_USAGE = "Usage: validate.sh --type plan PLAN_PATH"
 

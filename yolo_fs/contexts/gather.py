@@ -29,7 +29,7 @@ from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, CONTEXTS, FOR_ALL, SECTIO
 from yolo_fs.schemas.layout import Format
 from yolo_fs.system.files import Content, FileEntry, Stamp, names_in, read, stamp_of, walk
 from yolo_fs.system.readers import FORMAT_BY_SUFFIX, READERS
-from yolo_fs.workspace import Settings
+from yolo_fs.workspace.settings import Settings
 
 _NAMED = [section.of for section in SECTIONS if section.feed not in (Feed.FILES, Feed.NAMES)]
 _FED = frozenset(itertools.chain.from_iterable(_NAMED))

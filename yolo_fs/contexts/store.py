@@ -34,7 +34,8 @@ from yolo_fs.survey.surveyor import Surveyor
 from yolo_fs.system.files import Content, is_plain_file, names_in, read, stamp_of
 from yolo_fs.system.store import SHARED, reap_temporaries, write_text
 from yolo_fs.system.toon import write_value
-from yolo_fs.workspace import Settings, phase_folder, phases_in
+from yolo_fs.workspace.planning_tree import phase_folder, phases_in
+from yolo_fs.workspace.settings import Settings
 
 _FILE = re.compile(r"\.ctx-(?P<agent>[a-z-]+)\.toon")
 _PREFIX = ".ctx-"

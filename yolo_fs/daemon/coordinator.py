@@ -31,7 +31,7 @@ from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.survey.surveyor import CachedVerdict, Observation, Refusal, Surveyor, VerdictStore
 from yolo_fs.system import failpoint
 from yolo_fs.system.files import Stamp, stamp_at, stamp_of
-from yolo_fs.workspace import Settings
+from yolo_fs.workspace.settings import Settings
 
 
 class ApplyResult(NamedTuple):

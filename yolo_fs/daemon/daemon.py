@@ -32,7 +32,8 @@ from yolo_fs.system.lock import HeldLock
 from yolo_fs.system.store import reap_temporaries
 from yolo_fs.system.system import return_free_memory
 from yolo_fs.team.lane import TeamLink
-from yolo_fs.workspace import CONFIG, folders_written_to, load, stamps_of
+from yolo_fs.workspace.planning_tree import folders_written_to
+from yolo_fs.workspace.settings import CONFIG, load, stamps_of
 
 if TYPE_CHECKING:
     from yolo_fs.daemon.follower import Follower

@@ -27,7 +27,7 @@ from yolo_fs.progress.state_files import Projector, States
 from yolo_fs.progress.state_move import FreshArtifact, StateMove
 from yolo_fs.states.project import summary_line
 from yolo_fs.system.system import return_free_memory
-from yolo_fs.workspace import load, stamps_of
+from yolo_fs.workspace.settings import load, stamps_of
 
 ESCALATIONS_EVERY_S = 1.0
 HOOK_EVERY_S = 1.0

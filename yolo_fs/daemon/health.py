@@ -23,7 +23,8 @@ from yolo_fs.schemas.config import Policy
 from yolo_fs.system.lock import HeldLock, hold, holder
 from yolo_fs.system.store import write_json
 from yolo_fs.system.system import NETWORK_FILESYSTEMS, Degraded, boot_id, filesystem_type
-from yolo_fs.workspace import HEALTH, lock_path, not_initialised, refuse_unsafe
+from yolo_fs.workspace.own_files import HEALTH, lock_path, refuse_unsafe
+from yolo_fs.workspace.settings import not_initialised
 
 _SCAN_S = 10.0
 """Seconds that a scan may take before the daemon counts as stalled."""

@@ -22,7 +22,7 @@ from yolo_fs.system import failpoint
 from yolo_fs.system.files import read
 from yolo_fs.system.store import opened, private_directory, write_json
 from yolo_fs.system.system import boot_id
-from yolo_fs.workspace import BOOT
+from yolo_fs.workspace.own_files import BOOT
 
 OWN_COMMITS = 1_000
 """Number of commits that are searched, after a reboot, for entries missing in the index."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, misnamed
 from yolo_fs.system.system import Degraded
 from yolo_fs.system.watch import Watcher
-from yolo_fs.workspace import CONFIG
+from yolo_fs.workspace.settings import CONFIG
 
 
 class Batch(NamedTuple):

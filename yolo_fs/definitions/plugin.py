@@ -25,7 +25,7 @@ from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.protocol.roster import AGENTS
 from yolo_fs.system.files import Content, read
 from yolo_fs.system.store import SHARED, make_folders, remove_folder, write_atomic
-from yolo_fs.workspace import output_place
+from yolo_fs.workspace.output_places import output_place
 
 NAME = "yolo"
 """Prefix of its agents and commands: `yolo:yolo-critic`, `/yolo:go`."""

@@ -10,7 +10,7 @@ from yolo_fs.escalation_service.moves import Escalations, MoveResult
 from yolo_fs.escalations.lines import EscalationRequest
 from yolo_fs.escalations.log import EscalationProgress, EscalationStage
 from yolo_fs.protocol.departments import Role
-from yolo_fs.workspace import find_phase
+from yolo_fs.workspace.planning_tree import find_phase
 
 
 def answer(

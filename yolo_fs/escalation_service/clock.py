@@ -15,7 +15,7 @@ from yolo_fs.core.reasons import YoloError
 from yolo_fs.core.timestamps import Instant, Timers
 from yolo_fs.git.repository import Repository
 from yolo_fs.system.system import boot_id
-from yolo_fs.workspace import OwnNote
+from yolo_fs.workspace.own_files import OwnNote
 
 _BOOT = cache(boot_id)
 

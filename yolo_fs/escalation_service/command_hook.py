@@ -24,7 +24,7 @@ from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Finding, Level, Reason, safe
 from yolo_fs.escalations.log import EscalationProgress
 from yolo_fs.system.readers import read_object
-from yolo_fs.workspace import user_config_path
+from yolo_fs.workspace.settings import user_config_path
 
 TIMEOUT_S = 10.0
 """Time limit of the command, seconds."""

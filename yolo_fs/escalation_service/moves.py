@@ -50,7 +50,8 @@ from yolo_fs.system.files import Content, names_in, read, stamp_at
 from yolo_fs.system.in_place import Appending, UnwrittenLog, appending
 from yolo_fs.system.readers import read_lines, read_object
 from yolo_fs.system.text_checks import Limits, Reading
-from yolo_fs.workspace import Settings, find_phase
+from yolo_fs.workspace.planning_tree import find_phase
+from yolo_fs.workspace.settings import Settings
 
 
 class PhaseEscalations(NamedTuple):

@@ -26,13 +26,7 @@ from yolo_fs.escalation_service.moves import (
     next_dt,
 )
 from yolo_fs.escalations.fold import Timeout, due, escalations
-from yolo_fs.escalations.lines import (
-    EscalationRequest,
-    resumed,
-    resumes,
-    timed_out,
-    warning_of,
-)
+from yolo_fs.escalations.lines import EscalationRequest, resumed, resumes, timed_out, warning_of
 from yolo_fs.escalations.log import EscalationProgress, EscalationStage
 from yolo_fs.git.history import log as history
 from yolo_fs.git.repository import Repository
@@ -40,7 +34,9 @@ from yolo_fs.history.team import Team, loop_facts
 from yolo_fs.loops.rounds import exhausted, settled
 from yolo_fs.protocol.departments import Role, name_in
 from yolo_fs.system.in_place import Appending
-from yolo_fs.workspace import ESCALATION_CLOCK, Settings, phases_in
+from yolo_fs.workspace.own_files import ESCALATION_CLOCK
+from yolo_fs.workspace.planning_tree import phases_in
+from yolo_fs.workspace.settings import Settings
 
 _COMMITS_LOOKED_AT = 500
 

@@ -38,7 +38,8 @@ from yolo_fs.system.files import FileEntry, read, walk
 from yolo_fs.system.store import Damaged, remove, write_json
 from yolo_fs.system.text_checks import FindingList, Limits, decode
 from yolo_fs.system.warm_path import quick_stamp
-from yolo_fs.workspace import ACCEPTED, CONFIG, OVERRIDES, Settings, user_config_path
+from yolo_fs.workspace.own_files import ACCEPTED, OVERRIDES
+from yolo_fs.workspace.settings import CONFIG, Settings, user_config_path
 
 if TYPE_CHECKING:
     from yolo_fs.schemas.packet import Packet

@@ -32,7 +32,7 @@ from yolo_fs.system.files import Content, names_in, read, stamp_of
 from yolo_fs.system.readers import read_object
 from yolo_fs.system.store import SHARED, RefusedError, open_regular
 from yolo_fs.system.text_checks import Limits
-from yolo_fs.workspace import not_initialised
+from yolo_fs.workspace.settings import not_initialised
 
 if TYPE_CHECKING:
     from yolo_fs.schemas.packet import HandoffJson

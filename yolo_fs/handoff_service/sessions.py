@@ -24,7 +24,7 @@ from yolo_fs.handoffs.lifecycle import (
 from yolo_fs.handoffs.packets import FENCE
 from yolo_fs.system.files import names_in, read
 from yolo_fs.system.text_checks import FindingList, decode
-from yolo_fs.workspace import Settings
+from yolo_fs.workspace.settings import Settings
 
 if TYPE_CHECKING:
     from yolo_fs.schemas.packet import Packet

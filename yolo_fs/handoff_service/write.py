@@ -13,12 +13,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.examine import find_secrets
 from yolo_fs.artifacts.handoff_names import HANDOFF_FOLDER, slug_of
-from yolo_fs.checking.envelopes import (
-    ProductHandoffs,
-    StoredSession,
-    choices_path,
-    located,
-)
+from yolo_fs.checking.envelopes import ProductHandoffs, StoredSession, choices_path, located
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.git.repository import Repository
@@ -35,7 +30,7 @@ from yolo_fs.schemas.envelope.envelope import Choice, Choices
 from yolo_fs.schemas.packet import Packet
 from yolo_fs.system.files import is_plain_file, stamp_of
 from yolo_fs.system.store import SHARED, make_folders, update, write_text
-from yolo_fs.workspace import Settings
+from yolo_fs.workspace.settings import Settings
 
 _DRAFT = "-"
 """Placeholder for a handoff without a name yet."""

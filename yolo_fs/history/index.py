@@ -20,18 +20,12 @@ from typing import Any, NamedTuple
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.naming import WARNINGS, alike, purpose_of, undone_by, without_ticket
 from yolo_fs.evidence.facts import NOWHERE, SourceCommit, touches
-from yolo_fs.git.history import (
-    LoggedCommit,
-    has_trees,
-    log_of_line,
-    log_parents_first,
-    main_line,
-)
+from yolo_fs.git.history import LoggedCommit, has_trees, log_of_line, log_parents_first, main_line
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.workflow import PHASE_COMPLETE
 from yolo_fs.system.database import Database, DatabaseError, in_memory, is_damage
 from yolo_fs.system.files import Content, read
-from yolo_fs.workspace import INDEX_LAYOUT, open_index
+from yolo_fs.workspace.own_files import INDEX_LAYOUT, open_index
 
 _NEAR = 300
 """First parents that are followed one by one to the fork, before git is asked."""

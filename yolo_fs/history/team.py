@@ -44,29 +44,16 @@ from yolo_fs.git.object_format import GitObject
 from yolo_fs.git.repository import Repository
 from yolo_fs.handoffs.contents import PHASE_HANDOFF, handoff_into
 from yolo_fs.history.index import NO_CHANGE, HistoryIndex, IndexedCommit, PathChange
-from yolo_fs.loops.facts import (
-    ROUNDS_OF,
-    WITH_ROUNDS,
-    LoopFacts,
-    LoopProgress,
-    goes_on,
-    of_former,
-)
+from yolo_fs.loops.facts import ROUNDS_OF, WITH_ROUNDS, LoopFacts, LoopProgress, goes_on, of_former
 from yolo_fs.loops.rounds import AFTER_REWORK, loops
 from yolo_fs.phase.phase import Phase
 from yolo_fs.schemas.config import Config
 from yolo_fs.system.readers import READERS
 from yolo_fs.system.store import code_stamp
 from yolo_fs.system.text_checks import Limits
-from yolo_fs.workspace import (
-    ACTIVE,
-    BESIDE,
-    CONFIG,
-    LINES,
-    Settings,
-    config_in,
-    planning_home,
-)
+from yolo_fs.workspace.own_files import BESIDE, LINES
+from yolo_fs.workspace.planning_tree import ACTIVE, planning_home
+from yolo_fs.workspace.settings import CONFIG, Settings, config_in
 
 _ACTIVE_BYTES = 4096
 """Bytes that are read of the file that names the active milestone."""

@@ -29,7 +29,8 @@ from yolo_fs.hooks.script import BEGIN, END, HINTED, MADE_BY_US, script, section
 from yolo_fs.protocol.hooks import GIT_HOOKS
 from yolo_fs.system.files import Content, read
 from yolo_fs.system.store import environment, opened, private_directory, write_atomic, write_json
-from yolo_fs.workspace import HOOKS, load
+from yolo_fs.workspace.own_files import HOOKS
+from yolo_fs.workspace.settings import load
 
 NAMES = tuple(row.name for row in GIT_HOOKS if row.installed)
 SCRIPT = "yolo-fs/git-hook"

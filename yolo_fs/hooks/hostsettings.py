@@ -18,7 +18,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, MCP_MATCHER, Host
 from yolo_fs.system.files import Content, read
 from yolo_fs.system.store import SHARED, make_folders, remove, write_json, write_text
-from yolo_fs.workspace import setup_file
+from yolo_fs.workspace.own_files import setup_file
 
 _MAX_BYTES = 4 << 20
 

@@ -19,7 +19,7 @@ from yolo_fs.protocol.hooks import ANNOUNCED_BY
 if TYPE_CHECKING:
     from yolo_fs.checking.verify import CommitFault
     from yolo_fs.git.repository import Repository
-    from yolo_fs.workspace import Settings
+    from yolo_fs.workspace.settings import Settings
 
 WHO = ("YOLO_FS_AGENT", "YOLO_FS_ROLE")
 """Variables in which an agent's session names the committer, the more exact one first.
@@ -359,7 +359,7 @@ def _repository() -> Repository:
 
 
 def _settings(repository: Repository) -> Settings:
-    from yolo_fs.workspace import load_in_force
+    from yolo_fs.workspace.settings import load_in_force
 
     return load_in_force(repository.root).settings
 

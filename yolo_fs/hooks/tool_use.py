@@ -41,7 +41,7 @@ from yolo_fs.protocol.departments import DEPARTMENTS
 from yolo_fs.protocol.handoffs import directive_role
 from yolo_fs.protocol.verbs import Whose
 from yolo_fs.system.heartbeats import active_agent, append
-from yolo_fs.workspace import load_in_force
+from yolo_fs.workspace.settings import load_in_force
 
 if TYPE_CHECKING:
     from yolo_fs.checking.validate import CheckedFile, Validator

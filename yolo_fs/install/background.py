@@ -28,7 +28,8 @@ from yolo_fs.system import IS_LINUX
 from yolo_fs.system.lock import Holder, holder
 from yolo_fs.system.store import environment, move, open_regular, write_text
 from yolo_fs.system.warm_path import user_folder
-from yolo_fs.workspace import HEALTH, load, lock_path, log_path
+from yolo_fs.workspace.own_files import HEALTH, lock_path, log_path
+from yolo_fs.workspace.settings import load
 
 LOG_BYTES = 1 << 20
 """Bytes; a larger log is rotated when a daemon starts."""

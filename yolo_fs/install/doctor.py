@@ -39,16 +39,8 @@ from yolo_fs.tasks.service import Claims
 from yolo_fs.team.merge_driver import DRIVER
 from yolo_fs.team.merge_driver import examine as examine_driver
 from yolo_fs.team.overview import TeamObserver
-from yolo_fs.workspace import (
-    CONFIG,
-    INDEX,
-    NOT_OF_THE_FILE,
-    load,
-    lock_path,
-    not_initialised,
-    own_files,
-    refuse_unsafe,
-)
+from yolo_fs.workspace.own_files import INDEX, NOT_OF_THE_FILE, lock_path, own_files, refuse_unsafe
+from yolo_fs.workspace.settings import CONFIG, load, not_initialised
 
 _LEAST_BYTES = 1 << 20
 _SKEW_S = 300.0

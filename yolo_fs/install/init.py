@@ -28,7 +28,7 @@ from yolo_fs.protocol.departments import (
 from yolo_fs.system.files import Content, Stamp, read, stamp_of
 from yolo_fs.system.packaged import packaged
 from yolo_fs.system.store import RefusedError, open_regular, place_file, sync_file
-from yolo_fs.workspace import CONFIG, user_config_path
+from yolo_fs.workspace.settings import CONFIG, user_config_path
 
 
 @dataclass(frozen=True, slots=True)

@@ -349,7 +349,7 @@ class Tools:
             return named
         from yolo_fs.contexts.store import ContextStore
         from yolo_fs.history.team import Team
-        from yolo_fs.workspace import load
+        from yolo_fs.workspace.settings import load
 
         with Repository(self._start) as repository:
             settings = load(repository.root)

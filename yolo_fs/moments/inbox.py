@@ -23,7 +23,7 @@ from yolo_fs.protocol.departments import Role
 from yolo_fs.reports.status import Candidate, CandidateState, Report
 from yolo_fs.system.files import stamp_at
 from yolo_fs.team.reconcile import PendingMove, TeamOverview
-from yolo_fs.workspace import phases_in
+from yolo_fs.workspace.planning_tree import phases_in
 
 
 class InboxItem(NamedTuple):

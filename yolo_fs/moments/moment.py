@@ -26,7 +26,8 @@ from yolo_fs.reports.status import Report, Reporter, last_commits, listed
 from yolo_fs.system.files import walk
 from yolo_fs.team.overview import TeamObserver
 from yolo_fs.team.reconcile import TeamOverview
-from yolo_fs.workspace import COMPANY_RUNS, Settings, load
+from yolo_fs.workspace.own_files import COMPANY_RUNS
+from yolo_fs.workspace.settings import Settings, load
 
 _Seen = TypeVar("_Seen")
 

@@ -24,16 +24,10 @@ from yolo_fs.handoff_service.reading import Reader
 from yolo_fs.handoffs.lifecycle import HandoffLifecycle, StageTime
 from yolo_fs.handoffs.session_progress import standing
 from yolo_fs.history.team import Team
-from yolo_fs.moments.moment import (
-    PastMoment,
-    PresentMoment,
-    StatusObserver,
-    find_commit,
-    look_back,
-)
+from yolo_fs.moments.moment import PastMoment, PresentMoment, StatusObserver, find_commit, look_back
 from yolo_fs.moments.record import ArtifactText, read_artifact
 from yolo_fs.moments.timeline import Replay, Timeline
-from yolo_fs.workspace import Settings, load
+from yolo_fs.workspace.settings import Settings, load
 
 LATEST_SESSIONS = 20
 

@@ -25,7 +25,7 @@ from yolo_fs.history.team import Team
 from yolo_fs.moments.timeline import Replay, Timeline, event_ms
 from yolo_fs.progress.board import PhaseBoard, board
 from yolo_fs.schemas.layout import Record
-from yolo_fs.workspace import Settings
+from yolo_fs.workspace.settings import Settings
 
 LONGEST_LINE = 4_000
 """Characters of one line that are shown."""

@@ -25,7 +25,7 @@ from yolo_fs.phase.progress import DepartmentStatus, StepStanding
 from yolo_fs.progress.board import PhaseBoard, board
 from yolo_fs.protocol.workflow import REVIEWS
 from yolo_fs.system.journal import PREFIX
-from yolo_fs.workspace import Settings
+from yolo_fs.workspace.settings import Settings
 
 MOST_MOMENTS = 400
 """Most commits of a phase to evaluate. A longer history is sampled in even steps."""

@@ -26,7 +26,7 @@ from yolo_fs.reports.status import report
 from yolo_fs.survey.surveyor import Surveyor
 from yolo_fs.system.ask import STREAMS, frame, package_folder
 from yolo_fs.system.warm_path import ASKED_BY_GIT, HOOK_IN_FULL
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 ANSWERED = frozenset(
     (

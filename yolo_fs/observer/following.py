@@ -13,7 +13,7 @@ from yolo_fs.daemon.follower import FOLLOWING, LOOK_REST, ON_MOVE, Follower
 from yolo_fs.daemon.observing import Channel, applied, fresh_from
 from yolo_fs.git.repository import Repository
 from yolo_fs.install.doctor import standing_troubles
-from yolo_fs.workspace import load
+from yolo_fs.workspace.settings import load
 
 
 def follow(root: str, line: int) -> None:

@@ -26,7 +26,7 @@ from yolo_fs.phase.root_cause import RootCause, root_cause
 from yolo_fs.phase.waits import Alarm, Deadlock
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.schemas.config import Config
-from yolo_fs.workspace import Settings
+from yolo_fs.workspace.settings import Settings
 
 
 class Pace(NamedTuple):

@@ -38,7 +38,7 @@ from yolo_fs.system.store import (
     update,
 )
 from yolo_fs.system.system import try_lock
-from yolo_fs.workspace import own_phase_folder
+from yolo_fs.workspace.planning_tree import own_phase_folder
 
 if TYPE_CHECKING:
     from yolo_fs.git.repository import Repository

@@ -32,7 +32,8 @@ from yolo_fs.states.project import (
     drift_of_state,
 )
 from yolo_fs.system.store import ListedFolder, read_json
-from yolo_fs.workspace import CONFIG, Settings, phase_folder
+from yolo_fs.workspace.planning_tree import phase_folder
+from yolo_fs.workspace.settings import CONFIG, Settings
 
 FORGED = "was made by hand and is ignored: only committed evidence opens a gate"
 """What is said of a forged sentinel."""

@@ -29,15 +29,9 @@ from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES, INTEGRATION
 from yolo_fs.states.project import Drift
 from yolo_fs.system.files import stamp_at
 from yolo_fs.system.store import Damaged, ListedFolder, read_json
-from yolo_fs.workspace import (
-    CONFIG,
-    Settings,
-    load,
-    lock_path,
-    notice_path,
-    phase_folder,
-    user_config_path,
-)
+from yolo_fs.workspace.own_files import lock_path, notice_path
+from yolo_fs.workspace.planning_tree import phase_folder
+from yolo_fs.workspace.settings import CONFIG, Settings, load, user_config_path
 
 
 class Gates(NamedTuple):

@@ -13,7 +13,8 @@ from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError
 from yolo_fs.git.repository import Repository
 from yolo_fs.system.files import stamp_of, walk
 from yolo_fs.system.store import locked, make_folders
-from yolo_fs.workspace import not_initialised, planning_home
+from yolo_fs.workspace.planning_tree import planning_home
+from yolo_fs.workspace.settings import not_initialised
 
 _NUMBERED = re.compile(r"(?P<number>[0-9]+)-.*")
 _LAST = 99

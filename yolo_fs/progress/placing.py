@@ -28,7 +28,8 @@ from yolo_fs.git.refs import RefUpdater
 from yolo_fs.git.repository import Head, Repository
 from yolo_fs.system.files import Content, read
 from yolo_fs.system.store import locked, place_file, remove, sync_file
-from yolo_fs.workspace import Settings, lock_path, states_lock
+from yolo_fs.workspace.own_files import lock_path, states_lock
+from yolo_fs.workspace.settings import Settings
 
 TRIES = 20
 TRY_EVERY_S = 0.1

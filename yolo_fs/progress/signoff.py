@@ -28,7 +28,7 @@ from yolo_fs.states.signoff import (
     signed_state,
 )
 from yolo_fs.system.store import json_text
-from yolo_fs.workspace import Settings
+from yolo_fs.workspace.settings import Settings
 
 
 class SignedOff(NamedTuple):

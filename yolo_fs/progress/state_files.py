@@ -66,14 +66,9 @@ from yolo_fs.system.store import (
     write_json,
 )
 from yolo_fs.system.text_checks import Limits
-from yolo_fs.workspace import (
-    RUNNING,
-    Settings,
-    notice_path,
-    own_phase_folder,
-    phase_folder,
-    states_lock,
-)
+from yolo_fs.workspace.own_files import notice_path, states_lock
+from yolo_fs.workspace.planning_tree import RUNNING, own_phase_folder, phase_folder
+from yolo_fs.workspace.settings import Settings
 
 
 def forged_sentinels(folder: ListedFolder, phase: Phase, team: Team) -> tuple[str, ...]:

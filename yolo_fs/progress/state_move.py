@@ -10,7 +10,7 @@ from typing import NamedTuple
 from yolo_fs.artifacts.classify import PROJECT_STATE
 from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.git.repository import Repository
-from yolo_fs.workspace import Settings
+from yolo_fs.workspace.settings import Settings
 
 
 def tracked_state(repository: Repository, settings: Settings, tip: str | None) -> str | None:

@@ -33,7 +33,8 @@ from yolo_fs.reports.resume_report import LastHandoff, Situation, resume_report
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.survey.surveyor import Surveyor
 from yolo_fs.team.overview import TeamObserver
-from yolo_fs.workspace import Settings, find_phase, load, phases_in
+from yolo_fs.workspace.planning_tree import find_phase, phases_in
+from yolo_fs.workspace.settings import Settings, load
 
 _Answer = TypeVar("_Answer")
 _Seen = tuple[dict[str, Verdict], Head, Reason | None]

@@ -35,7 +35,7 @@ from yolo_fs.history.index import HistoryIndex, IndexedCommit
 from yolo_fs.kept.selection import KeptEntry
 from yolo_fs.kept.service import Keeper
 from yolo_fs.survey.surveyor import CachedVerdict, Surveyor, misnamed_among
-from yolo_fs.workspace import Settings
+from yolo_fs.workspace.settings import Settings
 
 LAST_COMMITS = 10
 

@@ -55,7 +55,9 @@ from yolo_fs.system.files import (
     stamp_of,
     walk,
 )
-from yolo_fs.workspace import Settings, doubled_phases, lock_path
+from yolo_fs.workspace.own_files import lock_path
+from yolo_fs.workspace.planning_tree import doubled_phases
+from yolo_fs.workspace.settings import Settings
 
 
 class Refusal(NamedTuple):

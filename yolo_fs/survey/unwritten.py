@@ -29,7 +29,7 @@ from yolo_fs.git.repository import Head, Repository
 from yolo_fs.system.database import open_durable, storing
 from yolo_fs.system.files import Stamp, stamp_at
 from yolo_fs.system.store import RefusedError
-from yolo_fs.workspace import STATE_LAYOUT, state_path
+from yolo_fs.workspace.own_files import STATE_LAYOUT, state_path
 
 _NAMED = "file "
 """Prefix of a path in the name of its row."""

@@ -32,7 +32,7 @@ from yolo_fs.protocol.workflow import SOURCE_FORMAT
 from yolo_fs.system.lock import HeldLock, hold
 from yolo_fs.system.store import Damaged
 from yolo_fs.tasks.claims import Claim, Standing, standings
-from yolo_fs.workspace import CLAIMS
+from yolo_fs.workspace.own_files import CLAIMS
 
 
 class Claims:

@@ -34,7 +34,8 @@ from yolo_fs.system.watch import Watcher
 from yolo_fs.team.meeting import HeldBack, TeamMeeting, TeamStanding, observing_meeting
 from yolo_fs.team.membership import Membership, membership_of
 from yolo_fs.team.reconcile import PathVersion, TeamLease, department_of, path_of
-from yolo_fs.workspace import LINES, TEAM, TEAM_LANE, Settings
+from yolo_fs.workspace.own_files import LINES, TEAM, TEAM_LANE
+from yolo_fs.workspace.settings import Settings
 
 BUSY_S, QUIET_S = 0.5, 10.0
 """Polling intervals of the remote: while something moves, and when nothing has moved for long."""

@@ -54,7 +54,8 @@ from yolo_fs.team.reconcile import (
     plan_of,
     read_lease,
 )
-from yolo_fs.workspace import BESIDE, Settings
+from yolo_fs.workspace.own_files import BESIDE
+from yolo_fs.workspace.settings import Settings
 
 _AT_ONCE_BYTES = 32 << 20
 """Most bytes of the team's versions that are read before the first of them is committed."""

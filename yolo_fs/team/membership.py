@@ -28,7 +28,8 @@ from yolo_fs.system.store import (
     write_json,
 )
 from yolo_fs.system.system import machine_id
-from yolo_fs.workspace import BESIDE, LINES, TEAM, user_config_path
+from yolo_fs.workspace.own_files import BESIDE, LINES, TEAM
+from yolo_fs.workspace.settings import user_config_path
 
 DEFAULT_TEAM = "main"
 _LINE_BYTES = 8192

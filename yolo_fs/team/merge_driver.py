@@ -16,7 +16,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.system.files import Content, read
 from yolo_fs.system.store import SHARED, remove, write_atomic
 from yolo_fs.team.reconcile import merge_texts
-from yolo_fs.workspace import Settings
+from yolo_fs.workspace.settings import Settings
 
 DRIVER = "yolo-jsonl"
 ATTRIBUTES = ".gitattributes"

@@ -30,7 +30,8 @@ from yolo_fs.team.reconcile import (
     TeamOverview,
     WaitingArtifact,
 )
-from yolo_fs.workspace import BESIDE, LINES, TEAM_LANE, Settings, lock_in
+from yolo_fs.workspace.own_files import BESIDE, LINES, TEAM_LANE, lock_in
+from yolo_fs.workspace.settings import Settings
 
 if TYPE_CHECKING:
     from yolo_fs.team.meeting import HeldBack, TeamMeeting, TeamStanding

@@ -1,0 +1,106 @@
+"""Where the phases and the state of a planning tree lie, and which phase somebody means."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT, milestone_named
+from yolo_fs.core.ids import PHASE_DIRECTORY, PhaseId, twice_numbered
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, hint_for_unknown, safe
+from yolo_fs.system.files import Content, names_in, read
+
+ACTIVE = f"{PLANNING_ROOT}/ACTIVE"
+"""Holds the slug of the team's current milestone, where there are milestones."""
+
+RUNNING = f"{PLANNING_ROOT}/.execution-state.json"
+"""Mirrors the execution state of the running phase, where it exists (docs/dev/sources.md#c12)."""
+
+
+def planning_home(root: str) -> str:
+    """Return the folder of the phases in force, relative to the repository.
+
+    It is the planning tree, or the milestone that its file `ACTIVE` names. A milestone that does
+    not exist falls back to the tree.
+    """
+    active = read(root, ACTIVE, 4096)
+    named = milestone_named(active.data) if isinstance(active, Content) else ""
+    return named if named and os.path.isdir(os.path.join(root, named)) else PLANNING_ROOT
+
+
+def phases_in(root: str) -> list[PhaseId]:
+    """Return the phases of the planning tree, in order."""
+    names = names_in(os.path.join(root, PLANNING_ROOT, "phases"))
+    return sorted(phase for name in names if (phase := PhaseId.parse(name)))
+
+
+def doubled_phases(root: str) -> Iterator[Finding]:
+    """Yield a finding for each phase that repeats the number of an earlier one."""
+    for number, (first, *others) in twice_numbered(phases_in(root)).items():
+        for phase in others:
+            path = f"{PLANNING_ROOT}/phases/{phase}"
+            yield Finding(
+                Reason.DUPLICATE_ID,
+                path,
+                message=f"{first} has number {number} as well: a commit that names a plan or a "
+                "task of it counts where it changes that plan's files, and a sign-off for neither",
+                expected="a number that no other phase has",
+                hint=f"Give it another: git mv {path} {PLANNING_ROOT}/phases/NN-{phase.slug}, "
+                "then the new number in its plans and their names.",
+            )
+
+
+def phase_folder(root: str, phase: PhaseId) -> str:
+    """Return the directory of a phase."""
+    return f"{root}/{PLANNING_ROOT}/phases/{phase}"
+
+
+def folders_written_to(root: str) -> list[str]:
+    """Return the folders of the work tree that state files are written in."""
+    phases = (phase_folder(root, phase) for phase in phases_in(root))
+    return [os.path.join(root, PLANNING_ROOT), *phases]
+
+
+def own_phase_folder(root: str, phase: PhaseId) -> str:
+    """Return the directory of a phase that is to be written to.
+
+    Raises:
+        YoloError: NOT_REGULAR, when only a link leads to it: what is written there would lie
+            elsewhere.
+            See docs/dev/faults.md#f50 and #f51.
+    """
+    folder = phase_folder(root, phase)
+    if os.path.realpath(folder) != os.path.join(
+        os.path.realpath(root), PLANNING_ROOT, "phases", str(phase)
+    ):
+        message = f"{safe(os.path.relpath(folder, root))}: a link stands on the way to it"
+        raise YoloError(Reason.NOT_REGULAR, message, hint="Put a real folder there.")
+    return folder
+
+
+def find_phase(root: str, spelled: str) -> PhaseId:
+    """Return the phase that a number (`1`, `01`), a slug or a directory name spells.
+
+    Raises:
+        YoloError: BAD_NAME, UNKNOWN_NAME when there is no such phase, DUPLICATE_ID for a number
+            or a slug that two phases have.
+    """
+    folder = os.path.join(root, PLANNING_ROOT, "phases")
+    present = [name for name in names_in(folder) if PHASE_DIRECTORY.fullmatch(name)]
+    wanted = spelled.zfill(2) if spelled.isdecimal() else spelled
+    if not wanted.replace("-", "").isalnum():
+        raise YoloError(Reason.BAD_NAME, f"{safe(spelled)!r} is not a phase")
+    phases = [phase for phase in map(PhaseId.parse, present) if phase]
+    matches = [phase for phase in phases if wanted in (phase.number, str(phase))]
+    matches = matches or [phase for phase in phases if wanted == phase.slug]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise YoloError(
+            Reason.DUPLICATE_ID,
+            f"{' and '.join(map(str, matches))} are both called {wanted}",
+            hint="Name the directory; 'yolo-fs validate' says how one of them gets another number.",
+            exit_code=Exit.USAGE,
+        )
+    hint = hint_for_unknown(spelled, present)
+    raise YoloError(Reason.UNKNOWN_NAME, f"no phase {safe(spelled)!r}", hint=hint)
