@@ -64,7 +64,7 @@ WITH_PHASE = [
     ("gate", "list"), ("gate", "check", "all-depts"), ("gate", "why", "all-depts"),
     ("gate", "wait", "all-depts", "--timeout", "0"), ("dept", "show"),
     ("dept", "update", "backend", "--status", "running"), ("task", "summary"),
-    ("escalate", "list"),
+    ("escalate", "list"), ("dept", "cleanup", "--reason", "complete"),
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import json
 import os
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -476,9 +477,7 @@ def _live(world: World, ticks: int) -> Iterator[None]:
                 world.act(name)
         if not down:
             if was_down or world.rng.random() < 0.1:
-                world.timers = (
-                    world.timers.forgotten()
-                )  # restarted: what was kept is all that is known
+                world.timers = replace(world.timers, looked_s=None)  # as another run knows them
             elif (
                 world.timers.since_s and world.rng.random() < 0.1
             ):  # who looks sees that the clock was set

@@ -5,23 +5,34 @@ commit has.
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import pytest
 
 from tests.support.teams import BACKEND, THREE, Team
 from yolo_fs.artifacts.table import ARTIFACTS
-from yolo_fs.compat.dept_files import dept_cleanup
+from yolo_fs.cli.main import run
+from yolo_fs.compat.dept_files import dept_cleanup as compat
 from yolo_fs.progress.departments import REASONS, REMOVED, UNIQUE, WHEN_COMPLETE
 
 PHASE = ".yolo-planning/phases/01-auth"
 ORCHESTRATION = ".phase-orchestration.json"
 COORDINATION = (".dept-status-uiux.json", ".handoff-ux-complete", ".dept-lock-uiux")
 """In the order in which they are removed: the lock goes last."""
+SIGNED = {
+    "ms": "v1",
+    "ph": 1,
+    "tt": 1,
+    "st": "complete",
+    "step": "signoff",
+    "pr": 100,
+    "started": "2026-02-18",
+}
 
 
 @pytest.fixture
@@ -38,27 +49,67 @@ def team(tmp_path: Path) -> Team:
     return made
 
 
-class Said(NamedTuple):
-    """What the script printed."""
-
-    removed: list[str]
-    left: dict[str, str]
-    """Name → why it was left."""
-
-
-def clean(team: Team, reason: str, capsys: pytest.CaptureFixture[str]) -> Said:
+def clean(
+    team: Team, reason: str, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, dict[str, Any]]:
     capsys.readouterr()
-    assert dept_cleanup(["--phase-dir", str(team.root / PHASE), "--reason", reason]) == 0
-    out, err = capsys.readouterr()
-    left = [line.split(": ", 3)[2:] for line in err.splitlines()]
-    return Said(
-        [line.split(": ")[1] for line in out.splitlines() if line.startswith("  removed")],
-        dict(left),
+    code = run(
+        ["dept", "cleanup", "--phase", "1", "--reason", reason, "-C", str(team.root), "--json"]
     )
+    return code, json.loads(capsys.readouterr().out)
 
 
 def names(team: Team) -> set[str]:
     return set(os.listdir(team.root / PHASE))
+
+
+def complete(team: Team) -> None:
+    """Bring the phase to its end."""
+    team.example("architecture/ok/backend.toon", "architecture.toon")
+    task = {
+        "id": "T1",
+        "a": "Do it",
+        "f": ["src/a.ts"],
+        "v": "look",
+        "done": "it is",
+        "spec": "Just do it",
+    }
+    header = {
+        "p": "01",
+        "n": "01",
+        "t": "A plan",
+        "w": 1,
+        "d": [],
+        "obj": "Something",
+        "eff": "turbo",
+    }
+    team.artifact("01-01.plan.jsonl", "".join(json.dumps(one) + "\n" for one in (header, task)))
+    team.file("src/a.ts", "export {}\n")
+    done = team.user_commits("feat(01-01): T1 do it", "src/a.ts")
+    summary = {
+        "p": "01", "n": "01", "t": "A plan", "s": "complete", "dt": "2026-02-19", "tc": 1, "tt": 1, "ch": [done],
+        "fm": ["src/a.ts"], "dv": [], "built": ["it"], "tst": "no_tests",
+    }  # fmt: skip
+    team.artifact("01-01.summary.jsonl", json.dumps(summary) + "\n")
+    team.artifact(
+        "code-review.jsonl",
+        json.dumps({"plan": "01-01", "r": "approve", "cycle": 1, "dt": "2026-02-19"}) + "\n",
+    )
+    team.file(".yolo-planning/ROADMAP.md", "# Roadmap\n")
+    team.file(".yolo-planning/state.json", json.dumps(SIGNED) + "\n")
+    team.once()
+
+
+def test_a_phase_that_is_not_complete_loses_nothing_and_says_where_it_is(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = names(team)
+
+    code, said = clean(team, "complete", capsys)
+
+    assert (code, said["ok"], said["data"]) == (1, False, {"removed": [], "left": []})
+    assert "phase 01-auth is not complete: it is at step " in said["findings"][0]["message"]
+    assert names(team) == before
 
 
 @pytest.mark.parametrize("reason", ["failure", "timeout"])
@@ -67,7 +118,9 @@ def test_who_gives_up_cleans_at_any_step(
 ) -> None:
     before = names(team)
 
-    assert clean(team, reason, capsys) == (list(COORDINATION), {})
+    code, said = clean(team, reason, capsys)
+
+    assert (code, said["data"]) == (0, {"removed": list(COORDINATION), "left": []})
     assert names(team) == before - set(COORDINATION)
 
 
@@ -75,13 +128,14 @@ def test_who_gives_up_cleans_at_any_step(
 def test_a_complete_phase_is_cleaned_and_its_resolutions_too(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    complete(team)
     team.artifact(".escalation-resolution-E1.json", "{}\n")
     before = names(team)
 
-    said = clean(team, "complete", capsys)
+    code, said = clean(team, "complete", capsys)
 
     removed = {*COORDINATION, ".escalation-resolution-E1.json"}
-    assert (set(said.removed), said.left) == (removed, {})
+    assert (code, set(said["data"]["removed"]), said["findings"]) == (0, removed, [])
     assert names(team) == before - removed
 
 
@@ -90,7 +144,7 @@ def test_a_second_clean_up_finds_nothing_and_is_done(
 ) -> None:
     clean(team, "failure", capsys)
 
-    assert clean(team, "failure", capsys) == ([], {})
+    assert clean(team, "failure", capsys)[1]["data"] == {"removed": [], "left": []}
 
 
 # --- the one artifact on the list ------------------------------------------------------------------------------------
@@ -108,7 +162,9 @@ def orchestrated(team: Team) -> Team:
 def test_an_orchestration_that_the_branch_has_goes(
     orchestrated: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert ORCHESTRATION in clean(orchestrated, "failure", capsys).removed
+    _, said = clean(orchestrated, "failure", capsys)
+
+    assert ORCHESTRATION in said["data"]["removed"]
     assert ORCHESTRATION not in names(orchestrated)
 
 
@@ -118,8 +174,21 @@ def test_an_orchestration_with_a_content_of_its_own_stays(
 ) -> None:
     orchestrated.artifact(ORCHESTRATION, text)
 
-    assert clean(orchestrated, "failure", capsys).left == {ORCHESTRATION: UNIQUE}
+    code, said = clean(orchestrated, "failure", capsys)
+
+    assert (code, said["data"]["left"]) == (0, [{"file": ORCHESTRATION, "why": UNIQUE}])
     assert (orchestrated.root / PHASE / ORCHESTRATION).read_text() == text
+
+
+def test_the_door_of_the_reference_leaves_it_as_well(
+    orchestrated: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    orchestrated.artifact(ORCHESTRATION, "{}\n")
+
+    assert compat(["--phase-dir", str(orchestrated.root / PHASE), "--reason", "failure"]) == 0
+
+    assert f"WARNING: not removed: {ORCHESTRATION}: {UNIQUE}" in capsys.readouterr().err
+    assert ORCHESTRATION in names(orchestrated)
 
 
 def test_a_daemon_that_comes_later_does_not_write_it_again(
@@ -156,18 +225,20 @@ def test_what_is_neither_file_nor_lock_stays_and_is_told(
 ) -> None:
     (team.root / PHASE / ".handoff-frontend-complete").mkdir()
 
-    said = clean(team, "failure", capsys)
+    _, said = clean(team, "failure", capsys)
 
-    assert said.left == {".handoff-frontend-complete": "it is a directory"}
+    assert said["data"]["left"] == [
+        {"file": ".handoff-frontend-complete", "why": "it is a directory"}
+    ]
 
 
 def test_a_lock_that_somebody_holds_stays_and_is_told(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with _held(team.root / PHASE / ".dept-lock-uiux"):
-        said = clean(team, "timeout", capsys)
+        _, said = clean(team, "timeout", capsys)
 
-    assert list(said.left) == [".dept-lock-uiux"]
+    assert [one["file"] for one in said["data"]["left"]] == [".dept-lock-uiux"]
 
 
 @contextmanager
@@ -175,6 +246,18 @@ def _held(path: Path) -> Iterator[None]:
     with path.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def test_people_read_what_went_and_what_stayed(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert (
+        run(["dept", "cleanup", "--phase", "01-auth", "--reason", "failure", "-C", str(team.root)])
+        == 0
+    )
+
+    assert capsys.readouterr().out.splitlines() == [f"removed {name}" for name in COORDINATION]
 
 
 def test_the_reasons_are_those_of_the_protocol() -> None:

@@ -251,6 +251,7 @@ _VERBS: Mapping[str, Made | tuple[Row, ...]] = {
     "events": MADE,
     "dept update": Made(Row("backend --phase 1 --status running")),
     "dept show": MADE,
+    "dept cleanup": MADE,
     "gate check": MADE,
     "gate why": MADE,
     "gate list": MADE,

@@ -69,7 +69,7 @@ def test_a_phase_behind_a_link_is_written_to_by_nobody(repo: Repo, level: str) -
     place.symlink_to(outside)
     before = contents(outside)
     answers = ask(repo, questions((
-        "run --once", "dept update backend --phase 1 --status running",
+        "run --once", "dept update backend --phase 1 --status running", "dept cleanup --phase 1 --reason failure",
         "workflow skip documentation --phase 1 --reason x", "escalate tick", "resume", "doctor --fix",
     )))  # fmt: skip
     assert contents(outside) == before

@@ -9,13 +9,21 @@ import click
 from yolo_fs.authority.actors import find_department
 from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
 from yolo_fs.core.ids import PhaseId
-from yolo_fs.core.reasons import safe
+from yolo_fs.core.reasons import Exit, Finding, Reason, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
-from yolo_fs.progress.departments import Declaration, declare, shown
+from yolo_fs.progress.departments import (
+    REASONS,
+    Cleaned,
+    Declaration,
+    clean,
+    declare,
+    is_unique_in,
+    shown,
+)
 from yolo_fs.progress.workflow import spelled_or_at_work
 from yolo_fs.system.store import ListedFolder
-from yolo_fs.workspace.planning_tree import phase_folder
+from yolo_fs.workspace.planning_tree import own_phase_folder, phase_folder
 from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
@@ -24,7 +32,7 @@ if TYPE_CHECKING:
 
 @click.group("dept", short_help="department status under its lock")
 def dept() -> None:
-    """Declare or show how a department stands.
+    """Declare or show how a department stands, and tidy up once a phase is over.
 
     What a Lead declares is kept beside what the evidence says; `status` shows where the two part.
     """
@@ -75,12 +83,71 @@ def show(invocation: Invocation, *, phase: str) -> Reply:
     return Reply(statuses, show=lambda console: _show(console, statuses))
 
 
+@verb("cleanup", example="yolo-fs dept cleanup --phase 1 --reason complete", parent=dept)
+@PHASE
+@click.option(
+    "--reason",
+    required=True,
+    type=click.Choice(REASONS),
+    help="Why the files are no longer needed.",
+)
+def cleanup(invocation: Invocation, *, phase: str, reason: str) -> Reply:
+    """Remove the files that departments coordinate by; never an artifact that no commit has.
+
+    Exit code 1, with everything left, when the reason is `complete` and the phase is not.
+    """
+    with Repository(invocation.start) as repository:
+        settings = load(repository.root)
+        chosen = spelled_or_at_work(repository, settings, Team(repository, settings), phase)
+        if reason == "complete" and (at := _open_step(repository, chosen)):
+            message = f"phase {chosen} is not complete: it is at step {at}"
+            finding = Finding(
+                Reason.STATE_CONFLICT, message=message, hint="yolo-fs status shows what is missing"
+            )
+            return Reply(_as_json(Cleaned((), ())), (finding,), Exit.FINDINGS)
+        cleaned = clean(
+            own_phase_folder(repository.root, chosen),
+            reason,
+            is_unique_in(repository),
+            root=repository.root,
+        )
+    return Reply(_as_json(cleaned), show=lambda console: _show_cleaned(console, cleaned))
+
+
 def _chosen(invocation: Invocation, spelled: str) -> tuple[str, PhaseId]:
     """Return the root of the work tree, and the selected phase."""
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
         team = Team(repository, settings)
         return repository.root, spelled_or_at_work(repository, settings, team, spelled)
+
+
+def _open_step(repository: Repository, phase: PhaseId) -> str:
+    """Return the current step of a phase by its commits; empty if the phase is complete."""
+    team = Team(repository, load(repository.root))
+    phases = (
+        known_phase for known_phase in team.phases(repository.head().tip) if known_phase.id == phase
+    )
+    known = next(phases, None)
+    if known is None:
+        return "critique"
+    return "" if known.is_complete else known.progress.step
+
+
+def _as_json(cleaned: Cleaned) -> dict[str, Any]:
+    return {
+        "removed": cleaned.removed,
+        "left": [{"file": name, "why": why} for name, why in cleaned.left],
+    }
+
+
+def _show_cleaned(console: Console, cleaned: Cleaned) -> None:
+    for name in cleaned.removed:
+        console.print(f"removed {safe(name)}")
+    for name, why in cleaned.left:
+        console.print(f"left    {safe(name)}: {safe(why)}")
+    if not (cleaned.removed or cleaned.left):
+        console.print("there is nothing to remove")
 
 
 def _show(console: Console, statuses: dict[str, dict[str, Any]]) -> None:

@@ -103,7 +103,7 @@ OWN_VERBS = (
         "phase list", "phase new", "start", "logs", "service print", "status", "inbox", "log",
         "config show", "squash",
         "resume", "validate",
-        "kept list", "kept show", "verify", "events", "dept show", "gate check",
+        "kept list", "kept show", "verify", "events", "dept cleanup", "dept show", "gate check",
         "gate list", "gate wait", "gate why", "explain", "new",
         "workflow check", "workflow complete", "workflow next",
         "workflow show", "team lease list", "team lease release",
