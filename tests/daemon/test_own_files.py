@@ -258,6 +258,7 @@ def test_a_damaged_file_costs_no_command(
         assert wrong_answers(root, capsys, COMMANDS[share_of(name) :: SHARE]) == {}, kind
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [name for name in FILES if name.startswith(".git/")])
 @pytest.mark.parametrize("corrupt", NO_FILES)
 def test_doctor_names_what_is_no_file_and_puts_it_aside(
