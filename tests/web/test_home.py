@@ -178,7 +178,7 @@ def test_health_is_in_the_inbox_with_its_command(
     assert [one["kind"] for one in board["inbox"]].count("health") == 1
     capsys.readouterr()
     assert run(["inbox", "-C", str(team.root)]) == 1
-    assert "yolo-fs doctor" in capsys.readouterr().out
+    assert "git check-ignore -v" in capsys.readouterr().out
 
 
 def test_the_name_of_no_step_is_broken_or_covers_another(browser: Any, tmp_path: Path) -> None:
