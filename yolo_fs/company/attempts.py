@@ -106,17 +106,17 @@ class Attempts:
         """Note that an act waits for a person."""
         self._given_up[act.key] = act.basis, safe(why, 1000)
 
-    def why_given_up(self, act: Act) -> str:
-        """Return why an act was given up; empty for one that was not, or has changed since."""
-        basis, why = self._given_up.get(act.key, (None, ""))
-        return why if basis == act.basis or act.basis == self._escalated.get(act.key) else ""
-
     def is_hopeless(self, act: Act) -> bool:
         """Return whether an act was handed up or given up, and nothing it depends on has changed
         since.
         """
         given_up, _ = self._given_up.get(act.key, (None, ""))
         return act.basis in (given_up, self._escalated.get(act.key))
+
+    def why_given_up(self, act: Act) -> str:
+        """Return why an act was given up; empty for one that was not, or may be tried again."""
+        _, why = self._given_up.get(act.key, (None, ""))
+        return why if self.is_hopeless(act) else ""
 
     def retry(self, act: Act) -> None:
         """Try an act again that was given up: a person wants it."""
