@@ -851,3 +851,16 @@ def test_while_a_pull_of_the_user_fetches_nothing_moves_and_it_goes_on(
     assert (pull.communicate()[1], pull.returncode) == ("", 0)
     assert one.obstacle() is None
     assert one.put_and_follow(PLAN, LINE).commit == user.tip()
+
+
+@pytest.mark.skipif(not IS_LINUX, reason="without /proc nothing tells that a pull runs")
+def test_a_git_to_which_pull_is_an_argument_holds_nothing(user: User, engine: Engines) -> None:
+    """Such as `git log pull`, whose pager may stay open for hours."""
+    user.commit_file("mine", "1\n")
+    one = engine(user)
+    command = ["git", "-c", "core.pager=cat", "hash-object", "--stdin", "--path", "pull"]
+    with subprocess.Popen(
+        command, cwd=user.root, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as waiting:
+        assert one.obstacle() is None
+        waiting.communicate(b"")

@@ -261,8 +261,8 @@ class _Pulls:
         return bool([pid for pid in new if self._is_pull(pid, now)])
 
     def _is_pull(self, pid: str, now: float) -> bool:
-        words = command_of(pid)
-        if b"pull" in words[1:] and os.path.basename(words[0]) == b"git":
+        words = command_of(pid) or [b""]
+        if os.path.basename(words[0]) == b"git" and _verb_of(words) == b"pull":
             return f"{working_folder(pid)}/".startswith(f"{self._root}/")
         if now - self._since[pid] > _YOUNG_S:
             self._others.add(pid)
@@ -271,6 +271,21 @@ class _Pulls:
 
 _YOUNG_S = 1.0
 """Time after which a process has become the program that it was started for."""
+
+
+_WITH_VALUE = (b"-C", b"-c", b"--git-dir", b"--work-tree", b"--namespace", b"--config-env")
+"""Options before git's verb whose value is the next word."""
+
+
+def _verb_of(words: Sequence[bytes]) -> bytes:
+    """Return the verb of a git command; empty where there is none."""
+    rest = iter(words[1:])
+    for word in rest:
+        if word in _WITH_VALUE:
+            next(rest, b"")
+        elif not word.startswith(b"-"):
+            return word
+    return b""
 
 
 def _is_committing(root: str) -> bool:
