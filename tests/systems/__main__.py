@@ -76,21 +76,22 @@ def _table(kind: str, rows: list[Row]) -> Table:
 
 
 def _tried(kind: str, name: str) -> Row:
-    """Walk in one place, in a folder of its own that every user may enter."""
+    """Walk in one place, in a folder of its own."""
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="systems-", ignore_cleanup_errors=True) as place:
-        os.chmod(place, 0o755)
-        with Ground(name, Path(place), 0) as ground:
-            try:
-                make = git_of(name) if kind == "git" else PLACES[kind][name]
-                with make(ground) as walk:
-                    outcome = walked(walk)
-            except SkipError as why:
-                return Row(kind, name, f"not here: {why}", time.monotonic() - began, False)
-            except AssertionError as error:
-                return Row(
-                    kind, name, f"WRONG at the beginning: {error}", time.monotonic() - began, True
-                )
+    with (
+        tempfile.TemporaryDirectory(prefix="systems-", ignore_cleanup_errors=True) as place,
+        Ground(name, Path(place), 0) as ground,
+    ):
+        try:
+            make = git_of(name) if kind == "git" else PLACES[kind][name]
+            with make(ground) as walk:
+                outcome = walked(walk)
+        except SkipError as why:
+            return Row(kind, name, f"not here: {why}", time.monotonic() - began, False)
+        except AssertionError as error:
+            return Row(
+                kind, name, f"WRONG at the beginning: {error}", time.monotonic() - began, True
+            )
     result = f"WRONG at {outcome.defect}" if outcome.defect else f"{outcome.steps} of {len(STEPS)}"
     return Row(kind, name, result, time.monotonic() - began, bool(outcome.defect))
 

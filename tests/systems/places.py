@@ -221,25 +221,35 @@ def _namespace(*kinds: str, script: str = ":") -> Iterator[tuple[str, ...]]:
         holder.stderr.close()
 
 
-def _open_to_all() -> str:
-    """Return a script by which every user can reach our program, however private the folders above it are."""
-    lines = []
-    for number, target in enumerate(
-        (Path(sys.base_prefix).resolve(), PROGRAM.parents[2].resolve())
-    ):
-        shut = [parent for parent in reversed(target.parents) if not parent.stat().st_mode & 0o001]
-        if shut:
-            aside = f"/tmp/systems-{os.getpid()}-{number}"
-            lines.append(
-                f"mkdir -p {aside}; mount --bind {target} {aside}; mount -t tmpfs -o mode=755 none {shut[0]}; "
-                f"mkdir -p {target}; mount --bind {aside} {target}; umount {aside}"
-            )
+def _open_to_all(*needed: Path) -> str:
+    """Return a script by which every user reaches these folders, however private the ones above them are.
+
+    pytest shuts the folders above those of its tests, and does it again whenever another run begins.
+    """
+    above = {
+        target: [folder for folder in reversed(target.parents) if not folder.stat().st_mode & 0o001]
+        for target in needed
+    }
+    hidden = {target: shut[0] for target, shut in above.items() if shut}
+    numbers = {target: number for number, target in enumerate(hidden)}
+    lines = [
+        *(f"a{n}=$(mktemp -d); mount --bind {target} $a{n}" for target, n in numbers.items()),
+        *(f"mount -t tmpfs -o mode=755 none {folder}" for folder in dict.fromkeys(hidden.values())),
+        *(
+            f"mkdir -p {target}; mount --bind $a{n} {target}; umount $a{n}; rmdir $a{n}"
+            for target, n in numbers.items()
+        ),
+    ]
     return "; ".join(lines) or ":"
 
 
 @contextmanager
-def _user(number: int, group: int) -> Iterator[tuple[str, ...]]:
-    with _namespace("--mount", script=_open_to_all()) as inside:
+def _user(ground: Ground, number: int, group: int) -> Iterator[tuple[str, ...]]:
+    """Yield what starts a program as another user, who reaches this ground and our program."""
+    _need_root()
+    needed = (Path(sys.base_prefix), PROGRAM.parents[2], ground.place)
+    ground.place.chmod(0o755)
+    with _namespace("--mount", script=_open_to_all(*(each.resolve() for each in needed))) as inside:
         yield (*inside, "setpriv", f"--reuid={number}", f"--regid={group}", "--clear-groups", "--")
 
 
@@ -254,7 +264,7 @@ def _masked(mask: str) -> Place:
 
 @contextmanager
 def _plain_user(ground: Ground, script: str = ":") -> Iterator[Walk]:
-    with _user(5001, 5001) as under:
+    with _user(ground, 5001, 5001) as under:
         made = _begun(_seat(ground.place))
         subprocess.run(["chown", "-R", "5001:5001", str(ground.place)], check=True)
         subprocess.run(["sh", "-c", script], cwd=made.root, check=True)
@@ -274,7 +284,7 @@ def _root_in_a_repository_of_another(ground: Ground) -> Iterator[Walk]:
 @contextmanager
 def _daemon_of_root(ground: Ground) -> Iterator[Walk]:
     """The same, with agents that the host's user starts outside."""
-    with _user(5001, 5001) as under, _root_in_a_repository_of_another(ground) as walk:
+    with _user(ground, 5001, 5001) as under, _root_in_a_repository_of_another(ground) as walk:
         subprocess.run(["chown", "-R", "5001:5001", str(ground.place)], check=True)
         yield Walk(walk.keeper, Seat(walk.keeper.root, walk.keeper.env, under))
 
@@ -290,7 +300,7 @@ def _two_of_a_group(ground: Ground) -> Iterator[Walk]:
         )
         clones = []
         for number, name in ((5001, "work"), (5002, "other")):
-            under = stack.enter_context(_user(number, 6000))
+            under = stack.enter_context(_user(ground, number, 6000))
             (ground.place / name).mkdir()
             clone = _seat(ground.place / name, "clone", under)
             home = ground.place / name / "home/.gitconfig"
