@@ -36,10 +36,22 @@ CLAUDE_SECOND = {
     "model_usage_since_last_result": {"claude-opus-5-5": {**_MODEL, "inputTokens": 100, "costUSD": 0.005}},
 }  # fmt: skip
 CLAUDE_LIMIT = {"type": "system", "subtype": "api_retry", "error_status": 429}
+CLAUDE_REFUSED = {
+    "type": "system", "subtype": "api_retry", "attempt": 1, "error_status": 401,
+    "error": "authentication_failed",
+}  # fmt: skip
+CLAUDE_NOT_LOGGED_IN = {
+    "type": "assistant",
+    "message": {"content": [{"type": "text", "text": "Not logged in · Please run /login"}]},
+    "error": "authentication_failed",
+}
 CODEX_TOOL = {"type": "item.completed", "item": {"type": "command_execution", "command": "ls"}}
 CODEX_SAYS = {"type": "item.completed", "item": {"type": "agent_message", "text": "done"}}
 CODEX_END = {"type": "turn.completed", "usage": {"input_tokens": 7, "output_tokens": 3}}
 CODEX_LIMIT = {"type": "turn.failed", "error": {"message": "exceeded retry limit: 429 Too Many"}}
+CODEX_SAID = "unexpected status 401 Unauthorized: the key was withdrawn"
+CODEX_REFUSED = {"type": "turn.failed", "error": {"message": CODEX_SAID}}
+OF_ANOTHER_SERVICE = {"type": "log", "status": 401, "text": "GET /login 401 Unauthorized"}
 
 
 @pytest.mark.parametrize(
@@ -58,6 +70,17 @@ CODEX_LIMIT = {"type": "turn.failed", "error": {"message": "exceeded retry limit
             StreamNote(tokens=187, cost_usd=0.005, text="done", answer="done"),
         ),
         ("claude", CLAUDE_LIMIT, StreamNote(is_limited=True)),
+        ("claude", CLAUDE_REFUSED, StreamNote(refusal="401 authentication_failed")),
+        (
+            "claude",
+            CLAUDE_NOT_LOGGED_IN,
+            StreamNote(
+                text="Not logged in · Please run /login",
+                refusal="Not logged in · Please run /login",
+            ),
+        ),
+        ("codex", CODEX_REFUSED, StreamNote(answer=CODEX_SAID, refusal=CODEX_SAID)),
+        ("command", OF_ANOTHER_SERVICE, StreamNote()),
         ("codex", CODEX_TOOL, StreamNote(tool="command_execution")),
         ("codex", CODEX_SAYS, StreamNote(text="done", answer="done")),
         ("codex", CODEX_END, StreamNote(tokens=10)),

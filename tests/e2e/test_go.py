@@ -836,3 +836,154 @@ def test_a_stream_that_is_cut_in_the_middle_of_a_line_costs_what_it_said_before(
     starts = len(played.named("agent.started"))
     assert (played.data["tokens"], played.data["cost_usd"]) == (3 * starts, 0.5 * starts)
     assert not played.named("agent.failed"), "what counts is on the branch"
+
+
+NOBODY_IS_LET_IN = """
+import json, os, pathlib, sys, time
+if pathlib.Path(__file__).with_name("key").exists():
+    from yolo_fs.demo.agent import main
+    main()
+else:
+    line = {"type": "system", "subtype": "api_retry", "error_status": 401}
+    for _ in range(2):
+        print(json.dumps(line | {"error": "authentication_failed"}), flush=True)
+    time.sleep(3600)  # it asks again for minutes
+"""
+
+
+def test_a_refused_key_ends_the_run_at_a_person_after_one_start_and_the_same_command_goes_on(
+    company: Company,
+) -> None:
+    company.configure()
+    script = company.repo.file("../refused.py", NOBODY_IS_LET_IN)
+    program = played_by(script)
+    played = company.go("a", "login", program=program)
+    assert played.code == 75, played
+    assert len(played.named("agent.started")) == 1, "each start would be refused"
+    (item,) = played.data["waiting"]
+    assert "command lets nobody in, saying: 401 authentication_failed" in item["question"]
+    (shown,) = given_up_in_inbox(company)
+    assert shown["command"] == item["command"] == "yolo-fs go --phase 1"
+    script.with_name("key").touch()
+    assert company.go("--approve", "plan", program=program).code == 75
+    assert "docs(01): plan 01-01" in company.subjects()
+    assert not given_up_in_inbox(company)
+
+
+def test_a_refused_key_that_is_set_right_on_the_terminal_lets_the_run_go_on(
+    company: Company,
+) -> None:
+    company.configure(company={"team": "solo"})
+    script = company.repo.file("../refused.py", NOBODY_IS_LET_IN)
+    terminal = on_terminal(company, "a", "login", program=played_by(script))
+    terminal.until("lets nobody in")
+    terminal.until("y to go on, Enter for later: ")
+    script.with_name("key").touch()
+    terminal.type("y\n")
+    assert terminal.end() == 0, terminal.shown
+
+
+RENEWS = """
+import json
+line = {"type": "system", "subtype": "api_retry", "error_status": 401}
+for name in ("Read", "Write", "Bash"):  # its key has run out three times, and was renewed
+    print(json.dumps(line | {"error": "authentication_failed"}), flush=True)
+    part = {"type": "tool_use", "name": name}
+    print(json.dumps({"type": "assistant", "message": {"content": [part]}}), flush=True)
+from yolo_fs.demo.agent import main
+main()
+"""
+
+
+def test_a_key_that_its_host_renews_stops_nobody(company: Company) -> None:
+    company.configure()
+    script = company.repo.file("../renews.py", RENEWS)
+    played = company.go("a", "login", "--approve", "plan", program=played_by(script))
+    assert [item["kind"] for item in played.data["waiting"]] == ["approval"], played
+    assert not played.named("agent.failed")
+
+
+def send_all(root: Path, number: int) -> None:
+    """Send a signal to every process that works in a repository: runner, daemon and agents."""
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{name}/cwd") == str(root):
+                os.kill(int(name), number)
+        except OSError:
+            continue
+
+
+def test_a_machine_that_sleeps_counts_as_nobodys_silence(company: Company) -> None:
+    company.configure(company={"silent_s": 4, "deadline_s": 1})
+    runner, held = held_at(company, "critique", "--approve", "plan")
+    send_all(company.repo.root, signal.SIGSTOP)
+    time.sleep(6)  # what it sleeps is longer than an agent may be silent
+    held.unlink()
+    send_all(company.repo.root, signal.SIGCONT)
+    played = ended(runner)
+    assert [item["kind"] for item in played.data["waiting"]] == ["approval"], played
+    assert not played.named("agent.asked_to_stop"), played
+    assert not played.named("agent.failed"), played
+    assert company.repo.yolo_fs("verify").returncode == 0
+
+
+def test_a_machine_that_sleeps_within_a_deadline_gives_the_agent_the_rest_of_it(
+    company: Company,
+) -> None:
+    company.configure(company={"silent_s": 1, "deadline_s": 4})
+    script = company.repo.file(
+        "../obeys.py",
+        "import os, pathlib, signal, time\n"
+        "from yolo_fs.demo.agent import main\n"
+        "here = pathlib.Path(__file__)\n"
+        "def stop(number, frame):\n"
+        "    here.with_name('asked').touch()\n"
+        "    while not here.with_name('awake').exists():\n"
+        "        time.sleep(0.02)\n"
+        "    main()\n"
+        "    raise SystemExit\n"
+        "if os.environ['YOLO_FS_AGENT'] == 'yolo-critic':\n"
+        "    signal.signal(signal.SIGTERM, stop)\n"
+        "    while True:\n"
+        "        time.sleep(3600)\n"
+        "main()\n",
+    )
+    runner = company.begin("a", "login", "--approve", "plan", program=played_by(script))
+    wait_for(script.with_name("asked").exists, "nobody was asked to stop")
+    send_all(company.repo.root, signal.SIGSTOP)
+    time.sleep(6)
+    script.with_name("awake").touch()
+    send_all(company.repo.root, signal.SIGCONT)
+    played = ended(runner)
+    assert [item["kind"] for item in played.data["waiting"]] == ["approval"], played
+    assert played.named("agent.asked_to_stop") and not played.named("agent.ended"), played
+
+
+FORMS = """
+import json, os
+from yolo_fs.demo.agent import main
+for line in (
+    {"type": "result", "usage": [1, 2], "modelUsage": "none", "total_cost_usd": {"usd": 1}},
+    {"type": ["result"], "error": [{"status": 429}], "message": {"content": {"type": "text"}}},
+    {"event": "done", "tokens": 9, "message": {"content": [7, None, {"type": 3, "text": []}]}},
+    {"type": "result", "result": {"text": "done"}, "api_error_status": [401], "error": {"type": 5}},
+    [1], None, "text", 3.5,
+):
+    print(json.dumps(line))
+print('{"type": "result", "usage": {"input_tokens": 5')
+os.write(1, b"\\xff\\x00\\n")
+main()
+"""
+
+
+@pytest.mark.parametrize("host", ["claude", "codex", "command"])
+def test_a_host_whose_stream_has_another_form_works_and_costs_nothing(
+    company: Company, host: str
+) -> None:
+    company.configure()
+    script = company.repo.file("../forms.py", FORMS)
+    words = ("--approve", "plan", "--host", host, "--max-tokens", "1")
+    played = company.go("a", "login", *words, program=played_by(script))
+    assert [item["kind"] for item in played.data["waiting"]] == ["approval"], played
+    assert (played.data["tokens"], played.data["cost_usd"]) == (0, 0.0)
+    assert not played.named("host.limited") and not played.named("agent.failed"), played

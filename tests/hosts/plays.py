@@ -640,26 +640,36 @@ def a_rate_that_is_refused(stage: Stage) -> Iterator[Claim]:
 
 @play(*BOTH, has_plan=False)
 def a_host_that_nobody_has_logged_in(stage: Stage) -> Iterator[Claim]:
-    """Each act is given up, and a person reads why in the host's own words."""
+    """The run ends, and a person reads why in the host's own words."""
     _in_run(stage)
     for key in ("ANTHROPIC_API_KEY", "PLAY_KEY"):
         stage.env.pop(key)
     told = stage.ours("go", "add a login", "--host", stage.host, "--team", "solo", ok=False)
-    words = {"claude": "/login", "codex": "PLAY_KEY"}[stage.host]
-    yield says("it says what the host says", "ended with exit code 1, saying", words)(told)
-    yield says("and ends", "given up")(told)
+    words, end = {
+        "claude": (("lets nobody in, saying", "/login"), "waits for a person: 1 acts"),
+        "codex": (("ended with exit code 1, saying", "PLAY_KEY"), "given up"),
+    }[stage.host]
+    yield says("it says what the host says", *words)(told)
+    yield says("and ends", end)(told)
     yield says("the inbox has it", "yolo-fs go --phase 1")(stage.ours("inbox", ok=False))
 
 
-@play("codex", has_plan=False)  # the other one asks again for minutes
+@play(*BOTH, has_plan=False)
 def a_key_that_is_refused(stage: Stage) -> Iterator[Claim]:
-    """Each act is given up with what the host says of its key; with a good one the same command goes on."""
+    """The run ends at a person after one start, although a host may ask again for minutes; with a good key the same
+    command goes on.
+    """
     _in_run(stage)
     stage.model.is_key_refused = True
     words = ("--host", stage.host, "--team", "solo", "--max-tokens", "1")
+    began = time.monotonic()
     told = stage.ours("go", "add a login", *words, ok=False)
-    yield says("it says what the host says", "exit code 1, saying", "the key was withdrawn")(told)
-    yield says("and ends", "given up")(told)
+    stage.notes.append(
+        f"{stage.host}: a refused key is known after {time.monotonic() - began:.0f} s"
+    )
+    why = {"claude": "401", "codex": "the key was withdrawn"}[stage.host]
+    yield says("it says what the host says", "lets nobody in, saying", why)(told)
+    yield says("and ends", "waits for a person: 1 acts")(told)
     yield Claim("it is no limit that one waits for", "host.limited" not in told, told)
     stage.model.is_key_refused = False
     again = stage.ours("go", *words, ok=False)

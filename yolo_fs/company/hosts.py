@@ -19,6 +19,8 @@ _SECTION = "yolo-fs.host."
 _LINE_BYTES = 1 << 20
 """Maximum length of a stream's line; a longer line is ignored."""
 _LIMIT_STATUS = 429
+_REFUSING_STATUS = (401, 402, 403)
+_REFUSING_WORDS = ("authentication_failed", "billing_error", "401 Unauthorized", "403 Forbidden")
 _LARGEST = 10**9
 """Upper limit of a number in a bill, so that many can be added."""
 
@@ -34,6 +36,8 @@ class StreamNote(NamedTuple):
     text: str = ""
     answer: str = ""
     """The full last message, if this line has it."""
+    refusal: str = ""
+    """Why the host's service lets nobody in, such as a key that it does not accept."""
 
 
 class HostProgram(NamedTuple):
@@ -87,6 +91,7 @@ def read_claude(line: Mapping[str, Any]) -> StreamNote:
             is_limited=_is_limited(line),
             text=_text(line.get("result")),
             answer=_whole(line.get("result")),
+            refusal=_refusal(line, _text(line.get("result"))),
         )
     message = line.get("message")
     parts = message.get("content") if isinstance(message, Mapping) else None
@@ -95,7 +100,8 @@ def read_claude(line: Mapping[str, Any]) -> StreamNote:
         if isinstance(part, Mapping):
             tool = _text(part.get("name")) if part.get("type") == "tool_use" else tool
             text = _text(part.get("text")) or text
-    return StreamNote(is_limited=_is_limited(line), tool=tool, text=text)
+    refusal = _refusal(line, text)
+    return StreamNote(is_limited=_is_limited(line), tool=tool, text=text, refusal=refusal)
 
 
 def _bill_of_claude(line: Mapping[str, Any]) -> tuple[int, float]:
@@ -125,7 +131,8 @@ def read_codex(line: Mapping[str, Any]) -> StreamNote:
     tokens = _sum(line.get("usage")) if line.get("type") == "turn.completed" else 0
     tool = kind if kind not in ("", "agent_message", "reasoning") else ""
     answer = _whole(item.get("text")) if kind == "agent_message" else _failure(line)
-    return StreamNote(tokens, 0.0, _is_limited(line), tool, _text(item.get("text")), answer)
+    text, refusal = _text(item.get("text")), _refusal(line, _failure(line))
+    return StreamNote(tokens, 0.0, _is_limited(line), tool, text, answer, refusal)
 
 
 def _failure(line: Mapping[str, Any]) -> str:
@@ -159,12 +166,31 @@ def _is_limited(line: Mapping[str, Any]) -> bool:
     error = line.get("error")
     places = (line, error if isinstance(error, Mapping) else {})
     keys = ("status", "error_status", "api_error_status", "code")
-    text = _text(line.get("message")) if line.get("type") in ("error", "turn.failed") else ""
-    if isinstance(error, Mapping):
-        text += _text(error.get("message")) + _text(error.get("type"))
+    text = _error_text(line)
     return any(place.get(key) == _LIMIT_STATUS for place in places for key in keys) or any(
         word in text for word in ("rate_limit", "429 Too Many")
     )
+
+
+def _refusal(line: Mapping[str, Any], said: str) -> str:
+    """Return what a line says of a service that lets nobody in; empty for any other line.
+
+    `said`: the line's own words. Fields that an agent may print of another service do not count.
+    """
+    status = line.get("error_status") or line.get("api_error_status")
+    text = _error_text(line)
+    if status not in _REFUSING_STATUS and not any(word in text for word in _REFUSING_WORDS):
+        return ""
+    return said or " ".join(map(str, filter(None, (status, text))))
+
+
+def _error_text(line: Mapping[str, Any]) -> str:
+    """Return the words of a line's error."""
+    error = line.get("error")
+    text = _text(line.get("message")) if line.get("type") in ("error", "turn.failed") else ""
+    if isinstance(error, Mapping):
+        return text + _text(error.get("message")) + _text(error.get("type"))
+    return text + _text(error)
 
 
 def _whole(value: object) -> str:

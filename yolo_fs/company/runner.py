@@ -61,6 +61,8 @@ _PATIENCE_S = {
 _LEFT = "left by a runner that ended"
 _GIVEN_UP = "agent"
 """Kind of the inbox for an act that was given up."""
+_HOST = "host"
+"""Id in the inbox of a host that lets nobody in."""
 _ASKED = frozenset({"escalation", "decision", "deadlock"})
 """Kinds of the inbox that block a run whose act is a person's."""
 _SHOWN = 5
@@ -168,7 +170,8 @@ class Runner:
             given_up = tuple(map(self._attempts.why_given_up, self._given_up_acts))
             if outcome is RunOutcome.GIVEN_UP and not given_up:
                 given_up = tuple(map(_describe_unfinished, self._open_acts)) or (_NOTHING_OPEN,)
-            self._end_run(outcome.value, given_up)
+            not_let_in = [one.question for one in waiting if one.id == _HOST]
+            self._end_run(outcome.value, [*given_up, *not_let_in])
             return RunResult(outcome, self._run, waiting, given_up)
 
     def _end_run(self, outcome: str, given_up: Sequence[str] = ()) -> None:
@@ -242,14 +245,20 @@ class Runner:
             self._look()
             if not self._workers and (ended := self._find_end()):
                 return ended, ()
-            may_start = not self._interrupts and not self._is_over_budget
+            may_start = not (self._interrupts or self._is_over_budget or self._workers.refusal)
             started = self._start_some() if may_start else False
             if self._interrupts > 1:
                 self._workers.end_all("interrupted")
             if not self._workers and not started:
                 if self._interrupts:
                     return RunOutcome.INTERRUPTED, ()
-                if self._is_over_budget:
+                if self._workers.refusal:
+                    item = self._build_refusal_item()
+                    if self._is_settled((item,)):
+                        self._workers.refusal = ""
+                    elif not self._interrupts:
+                        return RunOutcome.WAITS, (item,)
+                elif self._is_over_budget:
                     item = self._build_budget_item()
                     if self._is_settled((item,)):
                         self._raise_budget()
@@ -286,7 +295,7 @@ class Runner:
         )
         if self._attempts.is_any_escalated:
             patience_s = _PENDING_S
-        now = time.monotonic()
+        now = self._workers.clock.now()
         if self._quiet_from is None or self._quiet_tip != self._branch.tip:
             self._quiet_from, self._quiet_tip = now, self._branch.tip
         is_over = now - self._quiet_from >= patience_s
@@ -388,6 +397,11 @@ class Runner:
         if step == "signoff" and act.turn.command and "ship" in self._options.approve:
             return "approve the sign-off"
         return ""
+
+    def _build_refusal_item(self) -> InboxItem:
+        said = safe(self._workers.refusal, 300)
+        question = f"{self._host.name} lets nobody in, saying: {said}. Set it right, then go on"
+        return InboxItem(_HOST, _GIVEN_UP, "", question, (), self._go_on)
 
     # --- the budget -------------------------------------------------------------------------------
 
@@ -526,7 +540,7 @@ class Runner:
                     commit_source(self._branch, worker)
             if worker.ended_at is None:
                 self._workers.hold_to_time(worker)
-            elif self._is_judged(worker, time.monotonic() - worker.ended_at):
+            elif self._is_judged(worker, self._workers.clock.now() - worker.ended_at):
                 self._workers.remove(worker)
 
     def _is_judged(self, worker: Worker, waited_s: float) -> bool:
@@ -555,8 +569,9 @@ class Runner:
         return True
 
     def _fail(self, worker: Worker, act: Act, refused: Sequence[str]) -> None:
-        if worker.is_past or worker.is_limited:  # that was no try of the agent
-            self._close(worker, _LEFT if worker.is_past else "limited by its host")
+        if worker.is_past or worker.is_limited or worker.refusals:  # that was no try of the agent
+            not_let_in = f"{'refused' if worker.refusals else 'limited'} by its host"
+            self._close(worker, _LEFT if worker.is_past else not_let_in)
             return
         reasons = [*refused, *self._find_lacks(worker, act, is_refused=bool(refused))]
         reasons = reasons or ["nothing of it is on the branch"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from yolo_fs.company import agents
+from yolo_fs.company.awake import AwakeClock
 from yolo_fs.company.branch import Branch
 from yolo_fs.company.hosts import HostProgram, notes_in
 from yolo_fs.company.runs import Listener, RunAct
@@ -20,6 +20,8 @@ _LIMIT_WAITS_S = (30.0, 60.0, 120.0, 300.0)
 """Seconds without new starts after a host's rate limit: the first time, the second …"""
 _STREAM_BYTES = 64 * 1024 * 1024
 """Maximum size of an act's stream; an agent that prints more is ended."""
+_SURE_REFUSALS = 2
+"""Refusals in a row after which its host has no hope: of one, a host renews its key."""
 _READ_BYTES = 1 << 20
 _TAIL_BYTES = 4096
 
@@ -38,7 +40,8 @@ class Worker:
     """Times and sizes of its files when it last gave a sign of life."""
     read: int = 0
     """Bytes of its stream that are already parsed."""
-    sign_at: float = field(default_factory=time.monotonic)
+    sign_at: float = 0.0
+    """When it last gave a sign of life, by the clock of `Workers`, as the other moments."""
     asked_at: float | None = None
     """When it was asked to stop."""
     ended_at: float | None = None
@@ -47,6 +50,10 @@ class Worker:
     a limit of its host is past.
     """
     is_limited: bool = False
+    refusals: int = 0
+    """Times in a row that its host's service has let it in no more."""
+    refusal: str = ""
+    """What its host said of the last of them."""
     answer: str = ""
     """Its last message, if its host reports it."""
     why: str = ""
@@ -84,9 +91,12 @@ class Workers:
 
     def __init__(self, branch: Branch, host: HostProgram, tell: Listener):
         self._branch, self._host, self._tell = branch, host, tell
+        self.clock = AwakeClock()
+        self.refusal = ""
+        """Why the host lets nobody in; empty while it does."""
         self._all: list[Worker] = []
         self._limits = 0
-        self._wait_until = 0.0
+        self._wait_until = self.clock.now()
 
     def __iter__(self) -> Iterator[Worker]:
         return iter(list(self._all))
@@ -97,10 +107,11 @@ class Workers:
     @property
     def is_host_limited(self) -> bool:
         """Whether the host has us start nobody for a while."""
-        return time.monotonic() < self._wait_until
+        return self.clock.now() < self._wait_until
 
     def add(self, worker: Worker) -> None:
         """Watch a worker from now on."""
+        worker.sign_at = self.clock.now()
         self._all.append(worker)
 
     def remove(self, worker: Worker) -> None:
@@ -115,15 +126,17 @@ class Workers:
         self._read(worker)
         if worker.ended_at is not None or _is_alive(worker):
             return False
-        worker.ended_at = time.monotonic()
+        worker.ended_at = self.clock.now()
         agents.end_group(worker.process)
         self._read_to_end(worker)
+        if worker.refusals and not worker.is_past:
+            self.refusal = worker.refusal
         return True
 
     def bill(self, left: Worker) -> None:
         """Add the usage of an agent of a phase that is not run any more."""
         left.record.tokens, left.record.cost_usd = 0, 0.0
-        left.ended_at = time.monotonic()
+        left.ended_at = self.clock.now()
         self._read_to_end(left)
 
     def _read(self, worker: Worker) -> None:
@@ -142,7 +155,7 @@ class Workers:
         if not end and len(data) < _READ_BYTES and worker.ended_at is None:
             return
         worker.read += end or len(data)
-        worker.sign_at = time.monotonic()
+        worker.sign_at = self.clock.now()
         for note in notes_in(self._host, data[: end or len(data)]):
             worker.record.tokens += note.tokens
             worker.record.cost_usd += note.cost_usd
@@ -151,6 +164,10 @@ class Workers:
             if note.is_limited and not worker.is_limited and not worker.is_past:
                 worker.is_limited = True
                 self._wait_for_host(worker)
+            if note.refusal:
+                worker.refusals, worker.refusal = worker.refusals + 1, note.refusal
+            elif note.tool or note.tokens:
+                worker.refusals = 0
 
     def _read_to_end(self, worker: Worker) -> None:
         before = -1
@@ -161,25 +178,30 @@ class Workers:
     def _wait_for_host(self, worker: Worker) -> None:
         wait_s = _LIMIT_WAITS_S[min(self._limits, len(_LIMIT_WAITS_S) - 1)]
         self._limits += 1
-        self._wait_until = time.monotonic() + wait_s
+        self._wait_until = self.clock.now() + wait_s
         self._tell("host.limited", worker.record.named | {"wait_s": wait_s})
 
     def hold_to_time(self, worker: Worker) -> None:
-        """Ask an agent to stop after too long a silence; end it after the deadline."""
-        now, rules = time.monotonic(), self._branch.settings.config.company
+        """Ask an agent to stop after too long a silence, or once its host has no hope; end it after
+        the deadline.
+        """
+        now, rules = self.clock.now(), self._branch.settings.config.company
         if worker.asked_at is not None:
             if now - worker.asked_at > rules.deadline_s:
                 self._tell("agent.ended", worker.record.named | {"why": "ignored the deadline"})
                 agents.end_group(worker.process)
             return
-        if now - worker.sign_at <= rules.silent_s:
+        if worker.refusals >= _SURE_REFUSALS:
+            why, reason = "its host lets nobody in", "error"
+        elif now - worker.sign_at <= rules.silent_s:
             return
-        stamps = self._branch.stamps(worker.act)
-        if stamps != worker.stamps:
+        elif (stamps := self._branch.stamps(worker.act)) != worker.stamps:
             worker.stamps, worker.sign_at = stamps, now
             return
-        worker.asked_at, worker.why = now, f"it was silent for {rules.silent_s} s"
-        agents.ask_to_stop(worker.process, worker.folder, rules.deadline_s, "timeout")
+        else:
+            why, reason = f"it was silent for {rules.silent_s} s", "timeout"
+        worker.asked_at, worker.why = now, why
+        agents.ask_to_stop(worker.process, worker.folder, rules.deadline_s, reason)
         self._tell("agent.asked_to_stop", worker.record.named | {"why": worker.why})
 
     def end_all(self, why: str) -> None:
