@@ -72,6 +72,46 @@ def test_every_command_of_the_tutorial_shows_what_the_page_says(tmp_path: Path) 
     assert len(written) == sum("cat > " in command.text for command in rest) - 1  # one is mended
 
 
+def test_the_readme_leads_a_repository_of_ones_own_to_the_first_commit_in_under_ten_commands(
+    tmp_path: Path,
+) -> None:
+    """With a history, hooks of husky's, something staged, and from a folder below the root."""
+    programs = Path(sys.executable).parent
+    env = {"PATH": f"{programs}:{os.environ['PATH']}", "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"}  # fmt: skip
+    (tmp_path / ".gitconfig").write_text("[user]\n\tname = A person\n\temail = a@example.org\n")
+    project, below = tmp_path / "my-project", tmp_path / "my-project/src"
+    subprocess.run(["bash", "-ec", OWN_REPOSITORY], cwd=tmp_path, env=env, check=True)
+    page = README.read_text().partition("## The first ten minutes")[2]
+    typed = [line.partition("#")[0][2:] for line in page.splitlines() if line.startswith("$ ")]
+    typed = [words.removeprefix("cd my-project && ") for words in typed]
+    first = [words for words in typed if not words.startswith(("yolo-fs go", "yolo-fs board"))]
+    critique = f"> ../{PHASE}/critique.jsonl yolo-fs schema example critique"
+    try:
+        for words in (*first, "yolo-fs phase new login", critique):
+            subprocess.run(["bash", "-ec", words], cwd=below, env=env, check=True)
+        shown = Command("git log --format=%s -3", [SUBJECT, "chore(repo): add yolo", "feat: 50"])
+        assert is_shown(said := run_until_shown(shown, project, env), shown.shown), said
+    finally:
+        subprocess.run(["yolo-fs", "stop", "-q"], cwd=project, env=env, check=False)
+    assert len(first) == 4  # with two that install it: eight
+    left = subprocess.check_output(["git", "status", "--porcelain"], cwd=project, env=env)
+    assert left == b"A  src/staged.js\n"
+
+
+README = PAGE.parents[1] / "README.md"
+PHASE = ".yolo-planning/phases/01-login"
+SUBJECT = "docs(01): critique and gap analysis"
+OWN_REPOSITORY = """
+git init -q -b main my-project && cd my-project && mkdir -p src .husky
+printf '#!/bin/sh\\nexit 0\\n' > .husky/pre-commit && chmod +x .husky/pre-commit
+git config core.hooksPath .husky
+for number in $(seq 50); do
+    echo "$number" > src/a.js && git add . && git commit -q -m "feat: $number"
+done
+echo new > src/staged.js && git add src/staged.js
+"""
+
+
 def run_until_shown(command: Command, shop: Path, env: dict[str, str]) -> str:
     """Run a command; one that only looks again, until it shows what it should or the time is up."""
     ends_at = time.monotonic() + DEADLINE_S

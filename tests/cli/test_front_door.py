@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from tests.support.teams import Team
 from yolo_fs import __version__
 from yolo_fs.artifacts.meanings import meanings_of
 from yolo_fs.artifacts.table import ARTIFACTS, Home
+from yolo_fs.checking.examples import example_of, skeleton_of
 from yolo_fs.checking.remedies import remedy_of
 from yolo_fs.cli.main import VERBS, run
 from yolo_fs.core.reasons import Exit, Reason
@@ -116,6 +118,38 @@ def test_a_skeleton_stands_where_it_is_read_and_is_refused_until_it_is_filled_in
     assert "nearly the name" not in told and "no artifact" not in told
     again = typed("new", kind, "--plan", "01-01", "-C", str(team.root), capsys=capsys)
     assert again[0] == Exit.FINDINGS and "is there already" in again[1]
+
+
+@pytest.mark.parametrize("kind", [row.kind for row in ARTIFACTS if row.home is Home.PHASE])
+def test_nothing_in_a_skeleton_is_a_value_but_what_it_was_told(kind: str) -> None:
+    for line in skeleton_of(kind, None, "01-01").splitlines()[:-1]:
+        values = json.loads(line) if line.startswith("{") else {}
+        told = {values.pop(key, "") for key in ("p", "n", "plan")}
+        assert told <= {"", "01", "01-01"}, line
+        assert not any(scalars(values)), line
+
+
+def scalars(value: Any) -> list[Any]:
+    if isinstance(value, dict | list):
+        inner = value.values() if isinstance(value, dict) else value
+        return [each for one in inner for each in scalars(one)]
+    return [value]
+
+
+@pytest.mark.parametrize("name", [f"{PHASE}/critique.jsonl", f"../{PHASE}/critique.jsonl"])
+def test_a_path_is_found_from_a_folder_below_as_it_is_spelled_there_or_at_the_root(
+    team: Team, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team.file(f"{PHASE}/critique.jsonl", "\ufeff" + example_of("critique"))
+    team.file("src/a.py", "")
+    below = ("-C", str(team.root / "src"))
+    assert typed("validate", name, *below, capsys=capsys)[0] == Exit.FINDINGS
+    told = typed("explain", name, *below, capsys=capsys)[1]
+    assert told.startswith(f"{PHASE}/critique.jsonl: "), told
+    assert typed("fix", name, "--write", *below, capsys=capsys)[0] == Exit.DONE
+    assert typed("validate", name, *below, capsys=capsys) == (
+        Exit.DONE, "1 file checked, 0 errors, 0 warnings\n",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("plan", ["", "x", "../../../out", "01-01/../../../out"])

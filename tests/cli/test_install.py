@@ -463,7 +463,24 @@ def test_below_the_root_the_next_command_names_the_tree_from_there(
 ) -> None:
     (root / "src/deep").mkdir(parents=True)
     assert run(["init", "-C", str(root / "src/deep")]) == Exit.DONE
-    assert "git add ../../.yolo-planning && git commit" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "git add ../../.yolo-planning && git commit" in shown
+    assert shown.count(" ../../.") == shown.count(".yolo-planning/") + shown.count("/.git/") + 2
+
+
+def test_the_commit_that_it_names_takes_nothing_that_was_staged(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{who}_NAME", "A person")
+        monkeypatch.setenv(f"GIT_{who}_EMAIL", "a@example.org")
+    (root / "staged.py").write_text("x = 1\n")
+    subprocess.run(["git", "add", "staged.py"], cwd=root, check=True)
+    assert run(["init", "-C", str(root)]) == Exit.DONE
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "git commit" in line]
+    subprocess.run(["sh", "-ec", line], cwd=root, check=True)
+    left = subprocess.check_output(["git", "status", "--porcelain"], cwd=root, text=True)
+    assert left == "A  staged.py\n"
 
 
 def test_a_dry_run_names_the_commands_that_come_next(
@@ -513,6 +530,13 @@ def test_hooks_among_the_files_of_a_team_change_only_where_it_is_asked_for(
     assert hook.read_text() == HOOK
 
 
+def test_a_dry_run_names_no_hook_that_the_run_leaves_alone(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_shared_hooks(root)
+    assert init(root, capsys, "--dry-run")[1]["data"]["hooks"] == []
+
+
 @pytest.mark.parametrize("typed", ["n", "y"])
 def test_on_a_terminal_it_asks_before_a_hook_of_the_team_is_changed(root: Path, typed: str) -> None:
     hook = with_shared_hooks(root)
@@ -527,6 +551,7 @@ def test_on_a_terminal_it_asks_before_a_hook_of_the_team_is_changed(root: Path, 
     finally:
         subprocess.run([sys.executable, "-m", "yolo_fs", "stop", "-C", root], check=True)
     assert ("git-hook" in hook.read_text()) is (typed == "y")
+    assert b"hooks install" not in terminal.shown  # it was answered
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,8 @@ def test_what_is_kept_and_nowhere_else_is_not_taken_away_unasked(repo: Repo) -> 
     assert json.loads(repo.yolo_fs("kept", "--json").stdout)["data"]["entries"]
     done = repo.yolo_fs("uninstall", ok=(1,))
     assert b"yolo-fs kept" in done.stderr
+    listed = repo.yolo_fs("uninstall", "--dry-run", ok=(1,))
+    assert b"would go" in listed.stdout and b"yolo-fs kept" in listed.stderr
     assert (repo.root / ".git/yolo-fs").exists()
     repo.yolo_fs("uninstall", "--purge")
     assert not (repo.root / ".git/yolo-fs").exists()

@@ -121,7 +121,7 @@ def place_of_new(kind: str, phase: PhaseId | None, plan: str, prefix: str) -> st
 
 
 def skeleton_of(kind: str, phase: PhaseId | None, plan: str) -> str:
-    """Return the keys of a valid artifact with its texts left out.
+    """Return the keys of a valid artifact with empty values, none of which is accepted.
 
     Its last line prevents it from being taken for a finished artifact.
     """
@@ -134,7 +134,7 @@ def skeleton_of(kind: str, phase: PhaseId | None, plan: str) -> str:
     for line in text.splitlines() if artifact.file.endswith(".jsonl") else [text]:
         record = json.loads(line)
         if isinstance(record, dict):
-            empty = {key: known.get(key) or _clear_texts(value) for key, value in record.items()}
+            empty = {key: known.get(key) or _cleared(value) for key, value in record.items()}
             lines.setdefault(tuple(record), json.dumps(empty, ensure_ascii=False))
     return "".join(f"{line}\n" for line in lines.values()) + _UNFINISHED
 
@@ -147,12 +147,12 @@ def is_skeleton(path: str, data: bytes) -> bool:
     return data == skeleton_of(place.artifact.kind, place.phase, str(place.plan or "")).encode()
 
 
-def _clear_texts(value: Any) -> Any:
+def _cleared(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _clear_texts(each) for key, each in value.items()}
+        return {key: _cleared(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_clear_texts(each) for each in value[:1] if isinstance(each, dict)]
-    return "" if isinstance(value, str) else value
+        return [_cleared(each) for each in value[:1] if isinstance(each, dict)]
+    return "" if isinstance(value, str) else None
 
 
 def _examples() -> Path:

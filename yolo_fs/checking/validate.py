@@ -45,7 +45,7 @@ from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.layout import Record
 from yolo_fs.system.files import FileEntry, walk
 from yolo_fs.system.readers import read_object
-from yolo_fs.workspace.planning_tree import doubled_phases
+from yolo_fs.workspace.planning_tree import doubled_phases, found_from
 from yolo_fs.workspace.settings import Settings, load_in_force, not_initialised
 
 STDIN = "-"
@@ -116,7 +116,7 @@ class Validator:
     def paths(self, paths: Iterable[str]) -> Iterator[CheckedFile]:
         """Check files, and the recognised files in folders."""
         for path in paths:
-            full = os.path.normpath(os.path.join(self._start, path))
+            full = self._find(path)
             if os.path.isdir(full) and not os.path.islink(full):
                 shown = "" if path in (".", "./") else f"{path.rstrip('/')}/"
                 yield from self._folder(full, "", shown)
@@ -269,8 +269,13 @@ class Validator:
 
         `of_tree`: its path is relative to the repository, not to the caller.
         """
-        start = self._open_repository().root if of_tree else self._start
-        return os.path.normpath(os.path.join(start, file.path))
+        if of_tree:
+            return os.path.normpath(os.path.join(self._open_repository().root, file.path))
+        return self._find(file.path)
+
+    def _find(self, path: str) -> str:
+        """Return the absolute path of a file that the caller named."""
+        return found_from(self._start, self._repository.root if self._repository else "", path)
 
     def _check(
         self, shown: str, data: bytes | Finding, location: InTree | None, snapshot: Snapshot

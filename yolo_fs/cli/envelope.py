@@ -26,6 +26,7 @@ from yolo_fs.handoffs.session_progress import (
 from yolo_fs.schemas.envelope.envelope import NextState
 from yolo_fs.system.files import read
 from yolo_fs.system.readers import read_object
+from yolo_fs.workspace.planning_tree import found_from
 from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
@@ -152,8 +153,9 @@ def _file(invocation: Invocation, project: _Project, name: str) -> _File:
     limit_bytes = project.handoffs.settings.policy.max_file_bytes
     if name == STDIN:
         return _File(STDIN, from_stdin(limit_bytes))
-    folder, base = os.path.split(os.path.abspath(os.path.join(invocation.start, name)))
-    full, root = os.path.join(os.path.realpath(folder), base), project.repository.root
+    root = project.repository.root
+    folder, base = os.path.split(found_from(invocation.start, root, name))
+    full = os.path.join(os.path.realpath(folder), base)
     is_inside = full.startswith(f"{root}/")
     path = os.path.relpath(full, root) if is_inside else full
     # Below the project's root, links are refused; a file outside may be named through links.

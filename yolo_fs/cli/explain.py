@@ -20,6 +20,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.progress.workflow import phase_at_work
 from yolo_fs.reports.status import report
+from yolo_fs.workspace.planning_tree import found_from
 from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def explain(invocation: Invocation, *, name: str) -> Reply:
     """
     meanings = meanings_of(name)
     is_there = os.path.lexists(os.path.join(invocation.start, name))
-    asks_the_branch = is_there or not meanings or meanings[0].what == "gate"
+    asks_the_branch = is_there or "/" in name or not meanings or meanings[0].what == "gate"
     try:
         answer = _ask_repository(invocation, name, meanings) if asks_the_branch else None
     except YoloError as error:
@@ -90,7 +91,7 @@ def _ask_repository(invocation: Invocation, name: str, meanings: Sequence[Meanin
 
 
 def _file(invocation: Invocation, repository: Repository, name: str) -> Reply | None:
-    full = os.path.realpath(os.path.join(invocation.start, name))
+    full = os.path.realpath(found_from(invocation.start, repository.root, name))
     path = os.path.relpath(full, os.path.realpath(repository.root))
     status_report = report(repository, load(repository.root))
     standing = next((each for each in status_report.listing.all if each.path == path), None)

@@ -26,6 +26,7 @@ from yolo_fs.protocol.handoffs import TRIGGERS, DirectiveRole
 from yolo_fs.system.files import read as read_file
 from yolo_fs.system.journal import Journal
 from yolo_fs.system.text_checks import Limits
+from yolo_fs.workspace.planning_tree import found_from
 from yolo_fs.workspace.settings import Settings, load
 
 if TYPE_CHECKING:
@@ -146,10 +147,8 @@ def _source(
     if path is None:
         latest = handoffs.latest()
         return handoffs.sessions.open(latest) if latest else _finding_for_no_handoff()
-    full = os.path.join(
-        os.path.realpath(os.path.join(invocation.start, os.path.dirname(path))),
-        os.path.basename(path),
-    )
+    named = found_from(invocation.start, root, path)
+    full = os.path.join(os.path.realpath(os.path.dirname(named)), os.path.basename(named))
     within = os.path.relpath(full, root)
     return _file(full, path) if f"{within}/".startswith("../") else handoffs.sessions.open(within)
 

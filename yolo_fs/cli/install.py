@@ -4,9 +4,11 @@ and how to repair it.
 
 from __future__ import annotations
 
+import functools
 import os
+import shlex
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -109,9 +111,10 @@ def init(
         hooks = () if no_hooks else githooks.plan_install(repository)
         shared = githooks.shared(repository, hooks)
         unasked = []
-        if shared and not (not dry_run and can_ask(invocation) and _may_change(shared)):
-            unasked.append(_unasked(repository.root, shared))
-            hooks = hooks if dry_run else ()
+        is_asked = not dry_run and can_ask(invocation)
+        if shared and not (is_asked and _may_change(shared)):
+            unasked += [] if is_asked else [_unasked(repository.root, shared)]
+            hooks = ()
         unmade = [] if dry_run else _make_hooks(repository, hooks)
         settings = load(repository.root)
         findings = [*obstacles(repository, commit_ignored=settings.policy.commit_ignored)]
@@ -132,6 +135,7 @@ def init(
         refused.append(_finding_for_other_team(settings.config.company.team, team))
     made = {"committed": bool(commit), "started": is_started, "host": bool(host)}
     next_ = _next(repository.root, invocation.start, **made)
+    spell = functools.partial(_spell, invocation.start, repository.root)
     return Reply(
         {
             "root": repository.root,
@@ -146,7 +150,7 @@ def init(
         [*findings, *refused, *githooks.unfit(hooks), *unmade, *unasked],
         Exit.FINDINGS if refused or is_held else Exit.DONE,
         lambda console: _show(
-            console, deeds, () if unmade else hooks, next_, set_up, dry_run=dry_run
+            console, spell, deeds, () if unmade else hooks, next_, set_up, dry_run=dry_run
         ),
     )
 
@@ -196,9 +200,8 @@ def _unasked(root: str, paths: Sequence[str]) -> Finding:
     return Finding(
         Reason.HOOK_BROKEN,
         folder,
-        message=f"git looks for hooks here, among the files of your team; {len(paths)} of them "
-        "change only if you ask for it",
-        expected="hooks of ours, which give hints before a commit",
+        message=f"the hooks here are files of your team, so init leaves all {len(paths)} alone",
+        expected="ours in them, which give hints before a commit",
         hint="'yolo-fs hooks install --dry-run' lists them, 'yolo-fs hooks install' changes them.",
         level=Level.WARNING,
     )
@@ -232,7 +235,10 @@ def _finding_for_other_team(kept: str, wanted: str | None) -> Finding:
 def _next(root: str, start: str, *, committed: bool, started: bool, host: bool) -> list[str]:
     """Return the next commands, each with its purpose."""
     planning = os.path.relpath(os.path.join(root, PLANNING_ROOT), os.path.realpath(start))
-    commands = [] if committed else [f"git add {planning} && git commit"]
+    planning = shlex.quote(planning)
+    # What is staged already is no part of this commit, so the path is given twice.
+    commit = f'git add {planning} && git commit -m "{_BEGINNING}" {planning}'
+    commands = [] if committed else [commit]
     hosts = _hosts_at(root)
     commands += [] if host else [f"yolo-fs setup {name}" for name in hosts]
     commands += [] if started else ["yolo-fs start"]
@@ -307,6 +313,7 @@ def _make_hooks(repository: Repository, hooks: Sequence[githooks.Deed]) -> list[
 
 def _show(
     console: Console,
+    spell: Callable[[str], str],
     deeds: Sequence[Deed],
     hooks: Sequence[githooks.Deed],
     next_: Sequence[str],
@@ -317,17 +324,22 @@ def _show(
     if dry_run:
         print("Nothing is changed. This would be done:")
     for deed in deeds:
-        print(f"{_word(deed):9} {deed.path}")
+        print(f"{_word(deed):9} {spell(deed.path)}")
         for line in deed.lines if isinstance(deed, AddLines) else ():
             print(f"          + {line}")
     for hook in hooks:
-        print(f"{hook.did:9} {safe(os.path.relpath(hook.path), 500)}")
+        print(f"{hook.did:9} {spell(hook.path)}")
     if set_up.show:
         set_up.show(console)
     if any(isinstance(deed, Create) for deed in deeds):
-        print("\nNext:\n  describe the project in .yolo-planning/PROJECT.md")
+        print(f"\nNext: describe the project in {spell(PLANNING_ROOT)}/PROJECT.md")
         for command in next_:
-            print(f"  {command:38}  {_meaning(command)}")
+            print(f"  {command:38}  # {_meaning(command)}")
+
+
+def _spell(start: str, root: str, path: str) -> str:
+    """Return a path as it is spelled where the command runs."""
+    return safe(os.path.relpath(os.path.join(root, path), os.path.realpath(start)), 500)
 
 
 @verb("doctor", example="yolo-fs doctor --fix --dry-run")

@@ -8,7 +8,7 @@ import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.cli.setup import parts_of
-from yolo_fs.core.reasons import safe
+from yolo_fs.core.reasons import Exit, YoloError, safe
 from yolo_fs.definitions.role_files import ROLE_FILES, RoleFiles
 from yolo_fs.git.repository import Repository
 from yolo_fs.leaving import (
@@ -42,7 +42,9 @@ def uninstall(invocation: Invocation, *, dry_run: bool, purge: bool) -> Reply:
             gone.append(part)
 
     with Repository(invocation.start) as repository:
-        check_leaving(repository, purge=purge)
+        obstacles = _obstacles(repository, purge=purge)
+        if obstacles and not dry_run:
+            raise obstacles[0]
         for root in repository.work_trees():
             with Repository(root) as tree:
                 for part in chain(parts_of_tree(tree), _hosts(tree)):
@@ -64,7 +66,20 @@ def uninstall(invocation: Invocation, *, dry_run: bool, purge: bool) -> Reply:
         "parts": [{"kind": kind, "place": place} for kind, place in places],
     }
     shown = lines or ["nothing of ours is here"]
-    return Reply(data, show=lambda _: print("\n".join(shown)))
+    return Reply(
+        data,
+        [error.as_finding() for error in obstacles],
+        Exit.FINDINGS if obstacles else Exit.DONE,
+        lambda _: print("\n".join(shown)),
+    )
+
+
+def _obstacles(repository: Repository, *, purge: bool) -> list[YoloError]:
+    try:
+        check_leaving(repository, purge=purge)
+    except YoloError as error:
+        return [error]
+    return []
 
 
 def _hosts(repository: Repository) -> list[Part]:

@@ -28,6 +28,18 @@ def planning_home(root: str) -> str:
     return named if named and os.path.isdir(os.path.join(root, named)) else PLANNING_ROOT
 
 
+def found_from(start: str, root: str, path: str) -> str:
+    """Return the absolute path of a file that somebody named.
+
+    It is read from where the command starts; if nothing is there, from the root of the repository,
+    as our answers spell it.
+    """
+    full = os.path.normpath(os.path.join(os.path.abspath(start), path))
+    at_root = os.path.normpath(os.path.join(root, path)) if root else full
+    is_at_root = not os.path.lexists(full) and os.path.lexists(at_root)
+    return at_root if is_at_root else full
+
+
 def phases_in(root: str) -> list[PhaseId]:
     """Return the phases of the planning tree, in order."""
     names = names_in(os.path.join(root, PLANNING_ROOT, "phases"))
