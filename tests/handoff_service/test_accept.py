@@ -719,6 +719,21 @@ def test_hooks_ask_of_a_handoff_that_is_over_only_after_a_branch_has_moved(
     assert "hookSpecificOutput" in hook_fast.answer(question(team))[0]
 
 
+@pytest.mark.proves("001:61a")
+@pytest.mark.parametrize(
+    "name", ["executor", "yolo-executor", "crew:yolo-executor", "Executor", "executor-2"]
+)
+def test_an_executor_without_its_handoff_is_stopped_however_it_is_called_and_whoever_asked_before(
+    team: Team, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    team.write(".yolo-planning/config.json", "{}")
+    settle(team)
+    assert hook_fast.answer(question(team))[0] == {}, "others may edit, which is remembered"
+    assert not needs_all(team)
+    assert "has no handoff" in str(hook_fast.answer(question(team, name))[0])
+
+
 def question(team: Team, agent: str = "") -> bytes:
     edit = {"tool_name": "Edit", "tool_input": {"file_path": "src/a.py"}, "cwd": str(team.root)}
     return json.dumps({"hook_event_name": "PreToolUse", **edit, "agent_type": agent}).encode()

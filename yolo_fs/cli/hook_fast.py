@@ -31,6 +31,7 @@ from yolo_fs.cli.hook_question import (
     may_destroy,
     options_of,
     root_of,
+    short_name,
     texts_of,
     with_role,
 )
@@ -314,7 +315,7 @@ def _is_accepted(payload: Question, root: str, handoffs: list[str]) -> bool:
         with open(note, "rb") as file:
             kept = parse(file.read(1 << 20), 1 << 20)
         stamps, roles = kept["stamps"], kept["roles"]
-        agent = agent_in(payload) or active_agent(root)
+        agent = short_name(agent_in(payload) or active_agent(root))
         is_same = all(quick_stamp(path) == stamp for path, stamp in stamps.items())
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return False

@@ -227,6 +227,12 @@ def may_destroy(given: Question) -> bool:
     return bool(command) and re.search(_MAY_DESTROY, command) is not None
 
 
+def short_name(agent: str) -> str:
+    """Return an agent's name without plugin, `yolo-` and number: `dev` for `yolo-fs:yolo-dev-2`."""
+    plain = agent.rpartition(":")[2].strip().lower().removeprefix("yolo-")
+    return plain.rstrip("0123456789").rstrip("-")
+
+
 def is_one_of_ours(payload: Question, root: str) -> bool:
     """Return whether the request is from an agent of the company, for whom rules hold
     everywhere.
@@ -236,5 +242,5 @@ def is_one_of_ours(payload: Question, root: str) -> bool:
     name = payload.get("agent_type") or payload.get("subagent_type")
     if not isinstance(name, str) or not name:
         return os.path.exists(os.path.join(root, PLANNING, ".active-agent"))
-    short = name.rpartition(":")[2].lower().removeprefix("yolo-").rstrip("0123456789").rstrip("-")
+    short = short_name(name)
     return short in AGENTS or short.partition("-")[2] in AGENTS or " " in name or "_" in name

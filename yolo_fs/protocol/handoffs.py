@@ -20,10 +20,10 @@ class DirectiveRole(StrEnum):
 
 
 def directive_role(name: str) -> str:
-    """Return the role of directive execution that a name says, with or without `yolo-`, or
-    nothing.
+    """Return the role of directive execution that a name says, with or without `yolo-` and a
+    number, or nothing.
     """
-    plain = name.strip().lower().removeprefix("yolo-")
+    plain = name.strip().lower().removeprefix("yolo-").rstrip("0123456789").rstrip("-")
     return plain if plain in set(DirectiveRole) else ""
 
 
