@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from yolo_fs.artifacts.verdicts import Accepted, Rejected
 from yolo_fs.checking.validate import Validator
 from yolo_fs.cli import hook_fast
 from yolo_fs.core.reasons import Level, Reason, YoloError, errors
@@ -20,6 +21,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.handoff_service.accept import DirectiveHandoffs, ReceivedHandoff
 from yolo_fs.handoff_service.write import EmittedHandoff, emit
 from yolo_fs.schemas.config import Config, Policy
+from yolo_fs.survey.surveyor import Pipeline
 from yolo_fs.system import IS_LINUX
 from yolo_fs.workspace.settings import Settings
 
@@ -313,24 +315,51 @@ def test_link_in_place_of_a_handoff_is_not_overlooked(team: Team) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        (f"directive_branch: {BRANCH}", "directive_branch: other", Reason.BRANCH_MISMATCH),
-        ("", "", None),
+        (BRANCH, "other", Reason.BRANCH_MISMATCH),
+        (f" {BRANCH}", "", Reason.EMPTY_VALUE),
+        ("  directive_branch", "  branch", Reason.MISSING_KEY),
+        (BRANCH, f"&a {BRANCH}", Reason.YAML_FEATURE),
+        ("# Login", "# Login", None),
     ],
 )
-def test_validate_says_of_a_handoff_and_its_readme_what_its_receiver_is_told(
+def test_a_handoff_and_its_readme_get_one_verdict_from_daemon_validate_and_receiver(
     team: Team, place: str, old: str, new: str, reason: Reason | None
 ) -> None:
     team.emit()
-    text = (team.root / HANDOFF).read_text()
-    team.write(place, text)
-    team.change(README, old or "# Login", new or "# Login")
+    team.write(place, (team.root / HANDOFF).read_text())
+    team.change(README, old, new)
+    assert verdicts(team, place) == [[reason] if reason else []] * 3
+
+
+@pytest.mark.proves("001:60", "001:19")
+def test_a_handoff_for_a_session_that_is_not_there_is_nobodys(team: Team) -> None:
+    place = ".yolo-planning/HANDOFF.md"
+    team.emit()
+    unknown = GUID.replace("4", "5")
+    task = f"  task_file: {SESSION}/tasks/02.md"
+    text = (team.root / HANDOFF).read_text().replace("  task_file: tasks/02.md", task)
+    team.write(place, text.replace(f"session_id: {GUID}", f"session_id: {unknown}"))
+    assert verdicts(team, place) == [[Reason.UNKNOWN_REFERENCE]] * 3
+    team.change(place, unknown, GUID)
+    assert verdicts(team, place) == [[]] * 3
+    (team.root / README).unlink()
+    assert verdicts(team, place) == verdicts(team, HANDOFF) == [[Reason.FILE_MISSING]] * 3
+
+
+def verdicts(team: Team, place: str) -> list[list[Reason]]:
+    """Return what `validate`, the daemon and the receiver are told of a handoff."""
     validator = Validator(str(team.root))
     try:
-        found = [one.reason for file in validator.paths([place]) for one in file.findings]
+        validated = [one.reason for file in validator.paths([place]) for one in file.findings]
     finally:
         validator.close()
-    assert found == ([reason] if reason else [])
-    assert [one for one, *_ in told(team.check(place))] == found
+    with Repository(str(team.root)) as repository:
+        pipeline = Pipeline(repository, SETTINGS.without_patience)
+        verdict = pipeline.look(place, repository.head(), None).verdict
+        pipeline.close()
+    assert isinstance(verdict, Rejected | Accepted)
+    findings = verdict.findings if isinstance(verdict, Rejected) else ()
+    return [validated, [one.reason for one in findings], [one for one, *_ in told(team.check(place))]]
 
 
 # --- a handoff ends ---

@@ -24,8 +24,14 @@ from yolo_fs.checking.snapshots import NoTree, Snapshot
 from yolo_fs.core.reasons import Finding, Level, Reason, errors
 from yolo_fs.evidence.facts import Switches, texts
 from yolo_fs.git.repository import Repository
-from yolo_fs.handoffs.lifecycle import README, DirectiveSession, faults_of_session, session_said
-from yolo_fs.handoffs.packets import ParsedPacket, from_front_matter, packet_of
+from yolo_fs.handoffs.lifecycle import (
+    README,
+    DirectiveSession,
+    branch_lines,
+    faults_of_session,
+    priority_said,
+)
+from yolo_fs.handoffs.packets import FENCE, ParsedPacket, from_front_matter, packet_of
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, Dept
 from yolo_fs.schemas.layout import Format, Record
 from yolo_fs.system.readers import NO_VALUE, READERS, read_lines
@@ -153,23 +159,46 @@ class Checker:
     ) -> tuple[Finding, ...]:
         parsed = _parse_packet(data, path, reading, self._settings.limits)
         packet, findings = packet_of(parsed, self._settings.mode)
-        session = self._session_of(packet, path, snapshot) if packet else None
-        if packet is None or session is None:
-            return findings
-        return (*findings, *map(parsed.place, faults_of_session(packet, session)))
+        return (*findings, *self._check_session(packet, parsed, snapshot)) if packet else findings
 
-    def _session_of(self, packet: Packet, path: str, snapshot: Snapshot) -> DirectiveSession | None:
-        """Return the directive session, with a README, that a HANDOFF.md lies in or names."""
-        roots, folder = self._settings.policy.directive_roots, path.rpartition("/")[0]
-        lies_in_one = any(folder.startswith(f"{root}/") for root in roots)
-        for place in (
-            (folder,) if lies_in_one else (f"{root}/{packet.session_id}" for root in roots)
-        ):
-            data = snapshot.content(f"{place}/{README}")
+    def _check_session(
+        self, packet: Packet, parsed: ParsedPacket, snapshot: Snapshot
+    ) -> Iterator[Finding]:
+        """Yield what keeps a packet from being that of its session, whose README says its branch.
+
+        That is the session in whose folder a HANDOFF.md lies, or else the one that it names.
+        """
+        roots, folder = self._settings.policy.directive_roots, parsed.path.rpartition("/")[0]
+        known = [folder] if any(folder.startswith(f"{root}/") for root in roots) else []
+        known = known or [
+            f"{root}/{name}"
+            for root in roots
+            for name in snapshot.names(root)
+            if name.casefold() == packet.session_id.casefold()
+        ]
+        spelled = dict.fromkeys((packet.session_id, packet.session_id.lower()))
+        places = known or [f"{root}/{name}" for root in roots for name in spelled]
+        for readme in (f"{place}/{README}" for place in places):
+            data = snapshot.content(readme)
             if isinstance(data, bytes):
-                text = decode(data, self._settings.limits, FindingList(path))
-                return session_said(place, text.whole() if text else ())
-        return None
+                yield from self._check_readme(packet, parsed, readme, data)
+                return
+        absent = [snapshot.why_absent(f"{place}/{README}") for place in places]
+        if known:
+            yield from filter(None, absent[:1])
+        elif places and all(absent):
+            yield from map(parsed.place, faults_of_session(packet, None))
+
+    def _check_readme(
+        self, packet: Packet, parsed: ParsedPacket, readme: str, data: bytes
+    ) -> Iterator[Finding]:
+        limits = self._settings.limits
+        branch, findings = read_branch(data, readme, limits)
+        text = decode(data, limits, FindingList(readme))
+        priority = priority_said(text.whole() if text else ())
+        session = DirectiveSession(readme.rpartition("/")[0], branch, priority)
+        yield from findings
+        yield from map(parsed.place, faults_of_session(packet, session))
 
     def _plan_facts(self, path: str, snapshot: Snapshot) -> PlanFacts | None:
         key = snapshot.key(path)
@@ -232,6 +261,32 @@ def _refused(finding: Finding) -> Finding:
 def read_handoff_file(data: bytes, path: str, limits: Limits) -> ParsedPacket:
     """Return the packet of a HANDOFF.md before its values are checked."""
     return _parse_packet(data, path, READERS[Format.FRONT_MATTER](data, path, limits), limits)
+
+
+_BRANCH_AT = "/meta/directive_branch"
+
+
+def read_branch(data: bytes, path: str, limits: Limits) -> tuple[str, tuple[Finding, ...]]:
+    """Return `meta.directive_branch` of a session's README, or what is wrong with it."""
+    hint, report = "mend the session's README", FindingList(path)
+    text = decode(data, limits, report)
+    lines = branch_lines(text.whole() if text else ())
+    if not lines:
+        expected = "`meta:` and below it `directive_branch: …`"
+        lacking = Finding(Reason.MISSING_KEY, path, 1, _BRANCH_AT, "", expected, hint)
+        return "", (*errors(report.findings()), lacking)
+    # The rest of a README's front matter is free; this is parsed as strictly as HANDOFF.md.
+    inner = (FENCE, "handoff:", *(f"  {line}" for _, line in lines), FENCE)
+    reading = READERS[Format.FRONT_MATTER](
+        "".join(f"{line}\n" for line in inner).encode(), path, limits
+    )
+    said = reading.records[0].value["handoff"].get("directive_branch") if reading.records else None
+    branch, wrong = said.strip() if isinstance(said, str) else "", errors(reading.findings)
+    if not branch and not wrong:  # as a name it would be every branch's
+        wrong = (Finding(Reason.EMPTY_VALUE, path, expected="the name of a branch", hint=hint),)
+    return branch, tuple(
+        replace(finding, path=path, line=lines[0][0], at=_BRANCH_AT) for finding in wrong
+    )
 
 
 def _parse_packet(data: bytes, path: str, reading: Reading, limits: Limits) -> ParsedPacket:

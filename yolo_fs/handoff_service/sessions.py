@@ -11,26 +11,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
-from yolo_fs.core.reasons import Finding, Reason, errors
+from yolo_fs.checking.checker import read_branch
+from yolo_fs.core.reasons import Finding, Reason
 from yolo_fs.handoffs.lifecycle import (
     ABSENT,
     HANDOFF,
     README,
     DirectiveSession,
-    branch_lines,
     is_archived,
     priority_said,
 )
-from yolo_fs.handoffs.packets import FENCE
 from yolo_fs.system.files import names_in, read
 from yolo_fs.system.text_checks import FindingList, decode
 from yolo_fs.workspace.settings import Settings
 
 if TYPE_CHECKING:
     from yolo_fs.schemas.packet import Packet
-
-_AT = "/meta/directive_branch"
-
 
 @dataclass(frozen=True, slots=True)
 class PacketSource:
@@ -128,38 +124,4 @@ class DirectiveSessions:
             roots = ", ".join(self.roots) or "none"
             hint = f"Sessions lie below yolo_fs.directive_roots of the configuration: {roots}."
             return "", (replace(source, hint=hint),)
-        report = FindingList(path)
-        text = decode(source.data, self._settings.limits, report)
-        lines = branch_lines(text.whole() if text else ())
-        if not lines:
-            hint = "mend the session's README"
-            lacking = Finding(
-                Reason.MISSING_KEY,
-                path,
-                1,
-                _AT,
-                "",
-                "`meta:` and below it `directive_branch: …`",
-                hint,
-            )
-            return "", (*errors(report.findings()), lacking)
-        branch, wrong = _value([line for _, line in lines])
-        if not branch and not wrong:  # as a name it would be every branch's
-            hint = "mend the session's README"
-            wrong = (Finding(Reason.EMPTY_VALUE, path, expected="the name of a branch", hint=hint),)
-        return branch, tuple(
-            replace(finding, path=path, line=lines[0][0], at=_AT) for finding in wrong
-        )
-
-
-def _value(lines: Sequence[str]) -> tuple[str, tuple[Finding, ...]]:
-    """Return the branch in a line of front matter, parsed as strictly as HANDOFF.md."""
-    from yolo_fs.system.front_matter import read_front_matter  # only those who meet YAML pay for it
-
-    front_matter = "".join(
-        f"{line}\n" for line in (FENCE, "handoff:", *(f"  {line}" for line in lines), FENCE)
-    )
-    reading = read_front_matter(front_matter.encode(), README)
-    fields = reading.records[0].value["handoff"] if reading.records else {}
-    branch = fields.get("directive_branch")
-    return branch.strip() if isinstance(branch, str) else "", errors(reading.findings)
+        return read_branch(source.data, path, self._settings.limits)

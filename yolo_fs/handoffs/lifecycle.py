@@ -35,9 +35,6 @@ CLOCK_SLACK_S = 60
 """Difference between the clocks of two machines that does not count as the future, seconds."""
 
 _BRANCH_OF_SESSION = re.compile(r"""(["']?)directive_branch\1\s*:""")
-_PLAIN_BRANCH = re.compile(
-    r"""(["']?)directive_branch\1\s*:\s*(["']?)(?P<said>[\w./-]+)\2\s*(?:#.*)?"""
-)
 _PRIORITY = re.compile(r"""(["']?)session_priority\1\s*:\s*(["']?)(?P<said>[^"'#]*)\2""")
 _ARCHIVED = re.compile(
     r"""(["']?)(?:status\1\s*:\s*(["']?)archived\2|archived\1\s*:\s*(["']?)true\3)\s*(?:\#.*)?$"""
@@ -222,15 +219,11 @@ def branch_lines(lines: Sequence[str]) -> list[tuple[int, str]]:
     return _find_meta_lines(lines, _BRANCH_OF_SESSION)
 
 
-def session_said(folder: str, lines: Sequence[str]) -> DirectiveSession:
-    """Return the session of a README, its branch empty unless it is written plainly."""
-    matches = [_PLAIN_BRANCH.fullmatch(line) for _, line in branch_lines(lines)]
-    branch = matches[0]["said"] if len(matches) == 1 and matches[0] else ""
-    return DirectiveSession(folder, branch, priority_said(lines))
+def faults_of_session(packet: Packet, session: DirectiveSession | None) -> tuple[Fault, ...]:
+    """Return the contradictions between a packet and its session's README, for any receiver.
 
-
-def faults_of_session(packet: Packet, session: DirectiveSession) -> tuple[Fault, ...]:
-    """Return the contradictions between a packet and its session's README, for any receiver."""
+    `session`: None if there is none.
+    """
     around = Around(packet.required_reading, session=session)
     return tuple(fault for check in (_session, _check_condition) for fault in check(packet, around))
 
