@@ -20,6 +20,8 @@ from yolo_fs.core.reasons import Level, Reason, YoloError, errors
 from yolo_fs.git.repository import Repository
 from yolo_fs.handoff_service.accept import DirectiveHandoffs, ReceivedHandoff
 from yolo_fs.handoff_service.write import EmittedHandoff, emit
+from yolo_fs.phase.report import as_text
+from yolo_fs.reports.resume import resume
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.survey.surveyor import Pipeline
 from yolo_fs.system import IS_LINUX
@@ -32,6 +34,7 @@ README = f"{SESSION}/README.md"
 READING = "apps/web/docs/guides/component-paradigm.md"
 BRANCH = "directive/login"
 SETTINGS = Settings(Config(), Policy())
+OF_AUDITOR = {"from_role": "auditor", "trigger": "auditor_ultra_open"}
 GIVEN = {
     "from_role": "architect",
     "to_role": "executor",
@@ -359,7 +362,11 @@ def verdicts(team: Team, place: str) -> list[list[Reason]]:
         pipeline.close()
     assert isinstance(verdict, Rejected | Accepted)
     findings = verdict.findings if isinstance(verdict, Rejected) else ()
-    return [validated, [one.reason for one in findings], [one for one, *_ in told(team.check(place))]]
+    return [
+        validated,
+        [one.reason for one in findings],
+        [one for one, *_ in told(team.check(place))],
+    ]
 
 
 # --- a handoff ends ---
@@ -462,7 +469,31 @@ def test_a_priority_other_than_ultra_does_not_meet_the_trigger(team: Team) -> No
     assert told(team.check()) == [(Reason.STATE_CONFLICT, HANDOFF, "/handoff/trigger")]
     assert may_edit(team) == [Reason.STATE_CONFLICT]
     team.change(README, "  session_priority: normal\n", "")
-    assert team.check().is_accepted, "what the README does not say contradicts nothing"
+    assert told(team.check()) == [(Reason.STATE_CONFLICT, HANDOFF, "/handoff/trigger")]
+
+
+@pytest.mark.proves("001:95")
+@pytest.mark.parametrize(
+    "line", ["session_priority: normal", "session_priority: ultra\n  status: archived"]
+)
+def test_a_packet_without_session_needs_one_that_is_ultra_and_open(team: Team, line: str) -> None:
+    named = {"session_id": "n/a", "task_file": "n/a"}
+    assert team.emit(**named).packet
+    team.change(README, "session_priority: ultra", line)
+    assert told(team.emit(**named)) == [(Reason.STATE_CONFLICT, "", "/trigger")]
+    team.write("chat.txt", team.emit(**named | OF_AUDITOR).text)
+    assert team.check("chat.txt").is_accepted, "that trigger is about a task"
+    team.change("chat.txt", "from_role: auditor", "from_role: architect")
+    team.change("chat.txt", OF_AUDITOR["trigger"], GIVEN["trigger"])
+    assert [reason for reason, *_ in told(team.check("chat.txt"))] == [Reason.STATE_CONFLICT]
+
+
+@pytest.mark.proves("001:67", "001:95")
+def test_who_begins_is_told_of_an_ultra_session_that_nobody_has_handed_over(team: Team) -> None:
+    team.write(".yolo-planning/config.json", "{}")
+    assert f"{HANDOFF}: lacking" in as_text(resume(str(team.root)))
+    team.emit()
+    assert "lacking" not in as_text(resume(str(team.root)))
 
 
 @pytest.mark.proves("001:73")

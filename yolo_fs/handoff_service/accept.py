@@ -400,6 +400,13 @@ class DirectiveHandoffs:
             if not os.path.lexists(os.path.join(self._root, folder, HANDOFF)):
                 yield f"{folder}/{HANDOFF}"
 
+    def due(self) -> tuple[str, ...]:
+        """Return the HANDOFF.md that ultra sessions lack: their trigger is met, and nobody has
+        handed over.
+        """
+        paths = (f"{folder}/{HANDOFF}" for folder in self.sessions.ultra())
+        return tuple(path for path in paths if not os.path.lexists(os.path.join(self._root, path)))
+
     def note_accepted(self, now: datetime) -> None:
         """Record the stamps of files under which everybody may edit.
 
@@ -510,7 +517,9 @@ class DirectiveHandoffs:
             if getattr(packet, name) != ABSENT
             and (why := self._explain_absence(getattr(packet, name), folders))
         }
-        return Around(self._settings.policy.required_reading, branch, receiver, session, absent)
+        is_ultra_open = packet.session_id != ABSENT or any(self.sessions.ultra())
+        reading = self._settings.policy.required_reading
+        return Around(reading, branch, receiver, session, absent, is_ultra_open)
 
     def _files(self) -> Iterator[FileEntry]:
         for root in (PLANNING_ROOT, *self.sessions.roots):

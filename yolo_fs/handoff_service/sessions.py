@@ -17,6 +17,7 @@ from yolo_fs.handoffs.lifecycle import (
     ABSENT,
     HANDOFF,
     README,
+    ULTRA,
     DirectiveSession,
     is_archived,
     priority_said,
@@ -27,6 +28,7 @@ from yolo_fs.workspace.settings import Settings
 
 if TYPE_CHECKING:
     from yolo_fs.schemas.packet import Packet
+
 
 @dataclass(frozen=True, slots=True)
 class PacketSource:
@@ -104,6 +106,12 @@ class DirectiveSessions:
         """Return whether a folder is that of a session whose README says that it is archived."""
         is_session = any(folder.startswith(f"{root}/") for root in self.roots)
         return is_session and is_archived(self._read_readme(folder))
+
+    def ultra(self) -> Iterator[str]:
+        """Yield the folders of the ultra sessions that are not archived."""
+        for folder in self.folders():
+            if priority_said(self._read_readme(folder)) == ULTRA and not self.is_archived(folder):
+                yield folder
 
     def _read_readme(self, folder: str) -> Sequence[str]:
         """Return the lines of a session's README; none if unreadable, which `branch_of` reports."""

@@ -72,6 +72,8 @@ class Around:
     session: DirectiveSession | None = None
     absent: Mapping[str, str] = field(default_factory=dict)
     """Field that names a path → why there is no such file."""
+    is_ultra_open: bool = True
+    """Whether a session that is not archived says that it is ultra."""
     ahead_s: float = 0
     """How far the packet's time lies in the future, seconds."""
 
@@ -178,16 +180,27 @@ def _paths(packet: Packet, around: Around) -> Iterator[Fault]:
         yield Fault(Reason.FILE_MISSING, f"/{name}", message, "a file of this repository")
 
 
-_ULTRA = ("architect_ultra_detected", "auditor_ultra_open")
+ULTRA = "ultra"
+_DETECTED, _TASK_OPEN = "architect_ultra_detected", "auditor_ultra_open"
 """Triggers whose condition a session's README states; only people can judge the others."""
 
 
 def _check_condition(packet: Packet, around: Around) -> Iterator[Fault]:
-    """Yield a trigger that the README's priority contradicts; without a priority there is none."""
-    session = around.session
-    if packet.trigger in _ULTRA and session and session.priority not in ("", "ultra"):
-        statement = f"{session.folder}/{README} says session_priority: {session.priority}"
-        expected = "a session with meta.session_priority: ultra"
+    """Yield a trigger whose condition the READMEs contradict.
+
+    The first is about sessions; the second is about a task, of which a README may say nothing.
+    """
+    session, statement = around.session, ""
+    if packet.trigger == _DETECTED and packet.session_id == ABSENT and not around.is_ultra_open:
+        statement = f"no open session says session_priority: {ULTRA}"
+    elif packet.trigger in (_DETECTED, _TASK_OPEN) and session and session.branch:
+        readme = f"{session.folder}/{README}"
+        if session.priority not in ("", ULTRA):
+            statement = f"{readme} says session_priority: {session.priority}"
+        elif not session.priority and packet.trigger == _DETECTED:
+            statement = f"{readme} says no session_priority"
+    if statement:
+        expected = f"a session with meta.session_priority: {ULTRA}"
         yield Fault(
             Reason.STATE_CONFLICT, "/trigger", f"{packet.trigger} is not met: {statement}", expected
         )

@@ -126,7 +126,9 @@ class _Look:
         standing = standing_troubles(self.repository) if settings else ()
         self.trouble += [f"{finding}." for finding in standing if finding.reason is not obstacle]
         handoff = self._tried(lambda: self._handoff(in_force), None)
-        return replace(seen, handoff=handoff, trouble=tuple(dict.fromkeys(self.trouble)))
+        nothing: tuple[str, ...] = ()
+        due = self._tried(lambda: DirectiveHandoffs(self.repository, in_force).due(), nothing)
+        return replace(seen, handoff=handoff, due=due, trouble=tuple(dict.fromkeys(self.trouble)))
 
     def _add_team(
         self, seen: Situation, settings: Settings, team: Team, team_board: Board

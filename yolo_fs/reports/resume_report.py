@@ -69,6 +69,8 @@ class Situation:
     steps_said: Mapping[str, str] = field(default_factory=dict)
     """`NN step` → the last commit whose subject claims to record the step."""
     handoff: LastHandoff | None = None
+    due: tuple[str, ...] = ()
+    """HANDOFF.md files that ultra sessions lack."""
     lives: tuple[HandoffLifecycle, ...] = ()
     """Handoffs between departments and phases, and how far each is."""
     contexts: tuple[str, ...] = ()
@@ -231,6 +233,14 @@ def _handoffs(situation: Situation) -> Iterator[Item]:
                 "writer": taken.writer,
                 **dict(taken.orders),
             },
+        )
+    for path in situation.due:
+        session = path.split("/")[-2]
+        yield (
+            f"{safe(path)}: lacking; its session is ultra, so whoever is architect stops and hands "
+            f"over: 'yolo-fs handoff emit --session {safe(session)} --from architect --to executor "
+            "--trigger architect_ultra_detected …'",
+            {"path": path, "writer": "architect"},
         )
     for life in situation.lives:
         delivery = life.delivery
