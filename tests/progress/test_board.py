@@ -208,8 +208,8 @@ def test_a_hundred_times_the_artifacts_need_no_more_processes(
     many = processes_of(
         team, monkeypatch, lambda: [plans(team, phase, 84) for phase in range(2, 8)]
     )
-    # What is stored; of a long history also whether it goes on from the last look, and what is new.
-    assert 0 < few <= many <= 4
+    assert 0 < few
+    assert many <= few
 
 
 def plans(team: Team, phase: int, count: int) -> None:
