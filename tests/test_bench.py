@@ -65,6 +65,7 @@ LONG = {
 """Benchmarks whose least size takes seconds all the same; `YOLO_BENCH=1` runs them too."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name",
     [

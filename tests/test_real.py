@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.support.sample import turn_of
 from yolo_fs.artifacts.table import by_kind
 from yolo_fs.cli.main import run
 
@@ -109,7 +110,7 @@ def test_the_corpus_is_large_enough() -> None:
 def test_what_real_agents_write_is_committed_repaired_or_asked_about(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    planted = plant(tmp_path, FILES, monkeypatch)
+    planted = plant(tmp_path, turn_of(FILES, 4), monkeypatch)
     assert run(["run", "--once", "-C", str(tmp_path)]) in (0, 1)
     first = committed(tmp_path)
     capsys.readouterr()

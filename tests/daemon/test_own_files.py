@@ -258,7 +258,7 @@ def test_a_damaged_file_costs_no_command(
         assert wrong_answers(root, capsys, COMMANDS[share_of(name) :: SHARE]) == {}, kind
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("name", [name for name in FILES if name.startswith(".git/")])
 @pytest.mark.parametrize("corrupt", NO_FILES)
 def test_doctor_names_what_is_no_file_and_puts_it_aside(
@@ -333,6 +333,7 @@ def test_what_is_beside_the_claims_is_put_aside_without_them(
         assert "dev-1" in capsys.readouterr().out
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "text"),
     [*(("claims.json", text) for text in (b"", b"garbage", b"[]", b"null", NO_CLAIMS)),

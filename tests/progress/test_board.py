@@ -208,7 +208,7 @@ def test_a_hundred_times_the_artifacts_need_no_more_processes(
     many = processes_of(
         team, monkeypatch, lambda: [plans(team, phase, 84) for phase in range(2, 8)]
     )
-    assert 0 < few
+    assert few > 0
     assert many <= few
 
 

@@ -20,11 +20,14 @@ SHARES = {
     "torture": 5,
     "recipes": 5,
     "daemon": 5,
-    "cli": 3,
+    "cli": 4,
     "compat": 3,
     "reports": 3,
     "web": 3,
-    "progress": 2,
+    "progress": 3,
+    "hooks": 2,
+    "history": 2,
+    "kept": 2,
     "team": 2,
 }
 """Folder of `tests` → one of how many of its tests; what starts daemons or many processes is dear."""
@@ -41,6 +44,11 @@ def sample_of(all_: Iterable[Tried], one_of: int, rng: random.Random) -> list[Tr
     things = list(all_)
     chosen = rng.sample(range(len(things)), -(-len(things) // one_of))
     return things if ALL else [things[at] for at in sorted(chosen)]
+
+
+def turn_of(all_: Sequence[Tried], one_of: int) -> list[Tried]:
+    """Return the sample of a test that goes through all of them itself."""
+    return sample_of(all_, one_of, random.Random(os.environ[_SEED]))
 
 
 def draw_seed() -> None:
