@@ -756,15 +756,15 @@ def test_what_an_agent_used_that_ended_while_nobody_watched_is_on_the_bill(
 # --- bad days --------------------------------------------------------------------------------------------------------
 
 
-def held_at(company: Company, step: str, *words: str) -> tuple[subprocess.Popen[str], Path]:
+def held_at(
+    company: Company, step: str, *words: str, agent: str = "critic"
+) -> tuple[subprocess.Popen[str], Path]:
     """Start a run whose agent of a step waits; return it and the file to remove so that it goes on."""
     held = company.repo.file(f"../{step}", "")
     script = company.repo.file("../held.py", HELD)
     runner = company.begin("a", "login", *words, program=played_by(script))
     folder = company.repo.git_dir / "yolo-fs/company"
-    wait_for(
-        lambda: [*folder.glob("*/brief.md")] and numbers(folder, "critic"), "nobody was started"
-    )
+    wait_for(lambda: [*folder.glob("*/brief.md")] and numbers(folder, agent), "nobody was started")
     return runner, held
 
 
@@ -987,3 +987,133 @@ def test_a_host_whose_stream_has_another_form_works_and_costs_nothing(
     assert [item["kind"] for item in played.data["waiting"]] == ["approval"], played
     assert (played.data["tokens"], played.data["cost_usd"]) == (0, 0.0)
     assert not played.named("host.limited") and not played.named("agent.failed"), played
+
+
+LONG = """
+import json, sys
+from yolo_fs.demo.agent import main
+main()
+word = "x" * 200_000
+part = {"type": "text", "text": word}
+print(json.dumps({"type": "assistant", "message": {"content": [part]}}))
+print(json.dumps({"type": "result", "result": word, "usage": {"input_tokens": 3}}))
+print(word * 20)
+print(json.dumps({"type": "result", "usage": {"input_tokens": 4}}))
+print(word * 20, end="")
+print(word * 20, end="", file=sys.stderr)
+"""
+
+
+def test_lines_of_megabytes_hide_nothing_of_the_bill_and_are_shown_shortened(
+    company: Company,
+) -> None:
+    company.configure()
+    script = company.repo.file("../long.py", LONG)
+    played = company.go("a", "login", "--approve", "plan", program=played_by(script))
+    assert played.code == 75, played
+    assert played.data["tokens"] == 7 * len(played.named("agent.started"))
+    assert len(company.repo.yolo_fs("company", "log", "critic").stdout) < 100_000
+
+
+def test_what_a_person_writes_into_a_file_of_a_task_is_kept_with_what_its_agent_writes(
+    company: Company,
+) -> None:
+    company.configure(company={"team": "solo"})
+    runner, held = held_at(company, "implementation", agent="dev")
+    company.repo.file("src/api/plan01_core.ts", "// a person was here\n")
+    company.repo.file("notes.txt", "mine\n")
+    held.unlink()
+    played = ended(runner)
+    assert played.code == 0, played
+    both = "// a person was here\n// 01-01/T1 by yolo-dev"
+    assert company.repo.git("show", "HEAD:src/api/plan01_core.ts").strip() == both
+    assert company.repo.look("status", "--porcelain").strip() == "?? notes.txt"
+
+
+def test_a_person_who_is_faster_than_the_agent_with_its_file_loses_nothing(
+    company: Company,
+) -> None:
+    company.configure()
+    runner, held = held_at(company, "critique", "--approve", "plan")
+    path = ".yolo-planning/phases/01-a-login/critique.jsonl"
+    mine = {"id": "C7", "cat": "gap", "sev": "minor", "q": "Mine?", "ctx": "c", "sug": "s"}
+    file = company.repo.file(path, json.dumps({**mine, "st": "addressed"}) + "\n")
+    wait_for(lambda: "docs(01): critique and gap analysis" in company.subjects(), "no commit")
+    held.unlink()
+    played = ended(runner)
+    assert played.code == 75, played
+    assert '"C7"' in company.repo.git("show", f"HEAD:{path}")
+    assert '"C1"' in file.read_text(), "what the agent wrote over it stands in the work tree"
+    items = json.loads(company.repo.yolo_fs("inbox", "--json", ok=(0, 1)).stdout)["data"]
+    (item,) = [one for one in items if one["id"] == path]
+    assert item["command"] == f"yolo-fs fix --write {path}"
+
+
+def test_an_answer_that_comes_twice_or_after_the_sign_off_is_refused_with_what_was_decided(
+    company: Company,
+) -> None:
+    company.configure(company={"team": "solo"})
+    fault = {"YOLO_FAULT": "asks-the-user:dev*"}
+    assert company.go("a", "login", **fault).code == 75
+    words = ("answer", "ESC-01-01-T1", "--text")
+    assert company.repo.yolo_fs(*words, "Blue").returncode == 0
+    again = company.repo.yolo_fs(*words, "Red", ok=(1,))
+    assert b"is decided already: Blue" in again.stderr
+    assert company.go(**fault).code == 0
+    tip = company.repo.git("rev-parse", "HEAD")
+    late = company.repo.yolo_fs(*words, "Green", ok=(1,))
+    assert b"is resolved already; expected its decision: Blue" in late.stderr
+    assert company.repo.git("rev-parse", "HEAD") == tip
+    assert company.repo.look("status", "--porcelain") == ""
+
+
+SPENDS = """
+import json, os, subprocess, time
+from yolo_fs.demo.agent import main
+agent, phase = os.environ["YOLO_FS_AGENT"], os.environ["YOLO_FS_PHASE"]
+if agent == "yolo-architect":
+    print(json.dumps({"type": "result", "total_cost_usd": 5}), flush=True)
+if agent == "yolo-fe-architect":
+    path = f"HEAD:.yolo-planning/phases/{phase}/architecture.toon"
+    while subprocess.run(["git", "cat-file", "-e", path], capture_output=True).returncode:
+        time.sleep(0.02)
+main()
+"""
+
+
+def test_a_budget_that_ends_while_another_department_is_at_work_lets_it_finish(
+    company: Company,
+) -> None:
+    company.configure("backend,frontend")
+    script = company.repo.file("../spends.py", SPENDS)
+    played = company.go("a", "login", "--budget", "4", program=played_by(script))
+    assert [item["kind"] for item in played.data["waiting"]] == ["budget"], played
+    assert "5.00 USD" in played.data["waiting"][0]["question"]
+    order = [(event["event"], event["agent"]) for event in played.events if "agent" in event]
+    assert order[-1] == ("agent.done", "fe-architect"), order
+    assert not company.repo.look("status", "--porcelain")
+
+
+STOPS = """
+import os, pathlib, subprocess
+from yolo_fs.demo.agent import main
+if os.environ["YOLO_FS_AGENT"] == "yolo-critic":
+    for verb in ("start", "go", "stop"):
+        done = subprocess.run(["yolo-fs", verb], capture_output=True, stdin=subprocess.DEVNULL)
+        with open(pathlib.Path(__file__).with_name("codes"), "a") as codes:
+            codes.write(f"{verb} {done.returncode} ")
+main()
+"""
+
+
+def test_an_agent_that_stops_our_daemon_and_starts_a_run_of_its_own_holds_nobody_up(
+    company: Company,
+) -> None:
+    company.configure()
+    script = company.repo.file("../stops.py", STOPS)
+    played = company.go("a", "login", "--approve", "plan", program=played_by(script))
+    assert [item["kind"] for item in played.data["waiting"]] == ["approval"], played
+    assert script.with_name("codes").read_text() == "start 0 go 4 stop 0 "
+    assert len(played.named("daemon.started")) == 1
+    assert not played.named("agent.failed"), played
+    assert company.repo.yolo_fs("stop", ok=(3,)).returncode == 3, "the new one ends with the run"

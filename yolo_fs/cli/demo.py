@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import click
 
-from yolo_fs.cli.go import daemon_for, interrupted_by, screen_for, signs_of
+from yolo_fs.cli.go import RunDaemon, interrupted_by, screen_for, signs_of
 from yolo_fs.cli.reply import Invocation, Reply, console_for, verb
 from yolo_fs.company.hosts import host_for
 from yolo_fs.company.phase_of import chosen_phase
@@ -74,8 +74,9 @@ def _run(invocation: Invocation, root: str) -> RunResult:
         host = host_for(repository, "command", AGENT)
         chosen = chosen_phase(repository, settings, INTENT, "", make=True)
         screen = screen_for(invocation, lines=False)
+        daemon = RunDaemon(repository, screen.tell)
         runner = Runner(repository, settings, chosen.phase, host, RunOptions(), screen.tell)
-        with interrupted_by(runner), daemon_for(repository), screen.watching(runner):
+        with interrupted_by(runner), daemon, screen.watching(runner):
             return runner.run(INTENT, analyze=True)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,11 +20,12 @@ from yolo_fs.cli.reply import Invocation, Reply, can_ask, console_for, verb
 from yolo_fs.company.hosts import HOST_BY_NAME, HostProgram, chosen_name, host_for
 from yolo_fs.company.phase_of import ChosenPhase, chosen_phase
 from yolo_fs.company.runner import Ask, Runner, RunOptions, RunOutcome, RunResult
+from yolo_fs.company.runs import Listener
 from yolo_fs.company.team_size import said_team, set_team, with_team
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
-from yolo_fs.install.background import launch, running, stop, wait_for_heirs, wait_ready
+from yolo_fs.install.background import Launched, launch, running, stop, wait_for_heirs, wait_ready
 from yolo_fs.moments.inbox import InboxItem
 from yolo_fs.progress.workflow import phase_at_work
 from yolo_fs.protocol.chains import GOES_ON
@@ -196,11 +198,14 @@ def _run(
             )
             settings = with_team(settings, options.team)
         ask = _build_ask_callback(screen, asker, lambda: runner.interrupt())
-        runner = Runner(repository, settings, chosen.phase, host, options, screen.tell, ask)
+        daemon = RunDaemon(repository, screen.tell)
+        runner = Runner(
+            repository, settings, chosen.phase, host, options, screen.tell, ask, daemon.keep
+        )
         analyze = chosen.is_new and not chain
         if dry_run:
             return _preview_run(runner, chosen, host, words, analyze=analyze)
-        with interrupted_by(runner), daemon_for(repository), screen.watching(runner):
+        with interrupted_by(runner), daemon, screen.watching(runner):
             result = runner.run(words, analyze=analyze)
     return reply_of_run(result, chosen)
 
@@ -301,37 +306,54 @@ def reply_of_run(result: RunResult, chosen: ChosenPhase) -> Reply:
     return Reply(data, findings, _CODES[result.outcome], show)
 
 
-@contextmanager
-def daemon_for(repository: Repository) -> Iterator[None]:
-    """Ensure that a daemon watches the work tree; one started for the run ends with it."""
-    if wait_for_heirs(repository) is not None:
-        yield
-        return
-    launched = launch(repository)
-    if not wait_ready_of(repository, launched.process.pid):
-        raise YoloError(
-            Reason.NOT_RUNNING,
-            "the daemon did not start",
-            hint="See 'yolo-fs logs'.",
-            exit_code=Exit.TRY_AGAIN,
-        )
-    try:
-        yield
-    finally:
-        holder = running(repository)
-        if holder is not None and holder.pid == launched.process.pid:
-            stop(repository, _STOP_S)
-            launched.process.wait()
+class RunDaemon:
+    """The daemon that a run needs: started where none watches, it ends with the run."""
+
+    def __init__(self, repository: Repository, tell: Listener):
+        """`tell`: receives that another one had to be started."""
+        self._repository, self._tell = repository, tell
+        self._started: Launched | None = None
+
+    def __enter__(self) -> None:
+        if wait_for_heirs(self._repository) is None:
+            self._start()
+
+    def keep(self) -> None:
+        """Start another daemon where the last one was stopped or killed."""
+        if wait_for_heirs(self._repository) is None:
+            if self._started:
+                with suppress(subprocess.TimeoutExpired):
+                    self._started.process.wait(_STOP_S)
+            self._start()
+            self._tell("daemon.started", {"why": "none watched the work tree any more"})
+
+    def __exit__(self, *_: object) -> None:
+        holder = running(self._repository)
+        if self._started and holder and holder.pid == self._started.process.pid:
+            stop(self._repository, _STOP_S)
+            self._started.process.wait()
+
+    def _start(self) -> None:
+        self._started = launch(self._repository)
+        if not wait_ready_of(self._repository, self._started.process):
+            raise YoloError(
+                Reason.NOT_RUNNING,
+                "the daemon did not start",
+                hint="See 'yolo-fs logs'.",
+                exit_code=Exit.TRY_AGAIN,
+            )
 
 
-def wait_ready_of(repository: Repository, pid: int) -> bool:
-    """Wait until a daemon that was just started has its lock and has finished its first scan."""
+def wait_ready_of(repository: Repository, started: subprocess.Popen[bytes]) -> bool:
+    """Wait until a daemon that was just started, or whoever was faster, has its lock and has
+    finished its first scan.
+    """
     deadline = time.monotonic() + _START_S
-    while (holder := running(repository)) is None or holder.pid != pid:
-        if time.monotonic() > deadline:
+    while (holder := running(repository)) is None or not holder.pid:
+        if time.monotonic() > deadline or started.poll() is not None:
             return False
         time.sleep(0.02)
-    return wait_ready(repository, pid, _START_S)
+    return wait_ready(repository, holder.pid, _START_S)
 
 
 @contextmanager

@@ -42,6 +42,8 @@ from yolo_fs.system.store import private_directory
 from yolo_fs.workspace.own_files import company_lock_path
 from yolo_fs.workspace.settings import Settings
 
+_WATCHED_S = 1.0
+"""Seconds between two checks that a daemon watches: without one nothing reaches the branch."""
 TICK_S = 0.03
 """Seconds between two checks of the processes and the branch."""
 _SETTLE_S = 1.0
@@ -121,13 +123,16 @@ class Runner:
         options: RunOptions,
         tell: Listener,
         ask: Ask = lambda _: (),
+        keep_watched: Callable[[], None] = lambda: None,
     ):
         """`tell`: receives every event.
 
-        `ask`: called when the run needs a person; by default nobody answers.
+        `ask`: called when the run needs a person; by default nobody answers. `keep_watched`: called
+        while agents work; starts a daemon where none watches any more.
         """
         self._repository = repository
         self._host, self._options, self._tell, self._ask = host, options, tell, ask
+        self._keep_watched, self._watched_at = keep_watched, 0.0
         self._budget = options.budget_usd, options.max_tokens
         self._branch = Branch(repository, settings, phase, options.team)
         self._workers = Workers(self._branch, host, tell)
@@ -533,6 +538,9 @@ class Runner:
     # --- judging ----------------------------------------------------------------------------------
 
     def _watch(self) -> None:
+        if (now := self._workers.clock.now()) - self._watched_at >= _WATCHED_S:
+            self._keep_watched()
+            self._watched_at = now
         for worker in self._workers:
             if self._workers.has_just_ended(worker):
                 put_answer(self._branch, self._host, worker)
