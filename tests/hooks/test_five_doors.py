@@ -21,6 +21,7 @@ from yolo_fs.hooks import run as git_hooks
 from yolo_fs.hooks.effects import Effect, Touch
 from yolo_fs.hooks.hosts import HookInput
 from yolo_fs.hooks.tool_use import Guard, HookRequest
+from yolo_fs.hooks.touches import CommandReading
 from yolo_fs.mcp.refusal import ToolRefusedError
 from yolo_fs.mcp.writing import Caller
 from yolo_fs.protocol.isolation import PERSONAL
@@ -59,7 +60,7 @@ class Doors(NamedTuple):
 
     def hook(self, request: HookRequest, path: str, effect: Effect) -> bool:
         touch = Touch(str(self.team.root / path), effect)
-        request.said = request.said._replace(touches=(touch,))
+        request.said = request.said._replace(call=CommandReading((touch,)))
         return not Guard(request).answer().refusal
 
     def served(self, role: str, path: str, effect: Effect) -> bool:

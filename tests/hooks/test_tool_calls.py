@@ -29,4 +29,4 @@ def test_the_quick_and_the_whole_check_see_the_same_command() -> None:
     whole = parse_input(
         "pre-tool-use", "codex", "/", {"tool_name": "shell", "tool_input": {"command": WORDS}}
     )
-    assert may_destroy({"command": WORDS}) is bool(whole.destructions) is True
+    assert may_destroy({"command": WORDS}) is bool(whole.call.destructions) is True

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from yolo_fs.core.tool_calls import PATH_KEYS, command_in, given_to, is_mcp
-from yolo_fs.hooks.effects import Destruction, Effect, OwnUse, Touch
+from yolo_fs.hooks.effects import Effect, Touch
 from yolo_fs.hooks.mcp_calls import speaks_for, touches_of
 from yolo_fs.hooks.shell import UNKNOWN
 from yolo_fs.hooks.touches import CommandReading, read_command
@@ -30,17 +30,8 @@ class HookInput(NamedTuple):
     """The agent's working directory: base of relative paths."""
     agent: str = ""
     """Kind of the agent, such as `yolo-dev`; empty for the session itself."""
-    touches: tuple[Touch, ...] = ()
-    undecided: tuple[str, ...] = ()
-    """Parts of a command whose effect cannot be read from its text."""
-    unchecked: tuple[str, ...] = ()
-    """git commands that skip the hooks of the repository."""
-    destructions: tuple[Destruction, ...] = ()
-    """Commands that may destroy uncommitted content."""
-    own: tuple[OwnUse, ...] = ()
-    """Commands of ours that not every agent may use."""
-    excess: str = ""
-    """Why a command is too large to be judged in time."""
+    call: CommandReading = CommandReading()
+    """What the call of a tool does."""
     is_repeated: bool = False
     """Whether the agent was already sent on once: stopping it again would never end."""
     is_aborted: bool = False
@@ -78,19 +69,13 @@ def parse_input(
     environment: Mapping[str, str] | None = None,
 ) -> HookInput:
     """Parse an object of a host. `environment`: further variables of its shell."""
-    reading = _read_tool_call(payload, environment or {})
     named, asks_us = speaks_for(_text(payload, "tool_name"), given_to(payload))
     return HookInput(
         event=event,
         host=host,
         cwd=cwd,
         agent=_text(payload, "agent_type") or _text(payload, "subagent_type"),
-        touches=reading.touches,
-        undecided=reading.undecided,
-        unchecked=reading.unchecked,
-        destructions=reading.destructions,
-        own=reading.own,
-        excess=reading.excess,
+        call=_read_tool_call(payload, environment or {}),
         is_repeated=payload.get("stop_hook_active") is True or _number(payload, "loop_count") > 0,
         is_aborted=_text(payload, "status") in _ABORTED,
         instance=next(filter(None, (_text(payload, key) for key in _INSTANCE)), ""),

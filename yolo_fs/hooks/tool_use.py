@@ -205,7 +205,7 @@ class _Found:
 
 def keep_first(request: HookRequest) -> str:
     """Keep what the commands may destroy, as one entry; return the message for the agent."""
-    destructions = request.said.destructions
+    destructions = request.said.call.destructions
     if not destructions:
         return ""
     named = " and ".join(dict.fromkeys(safe(each.what, 80) for each in destructions))
@@ -338,11 +338,11 @@ class Guard:
 
     def answer(self) -> HookAnswer:
         """Refuse writes and reads against the rules, with the reason and what to do."""
-        if self._asked.said.unchecked:
+        if self._asked.said.call.unchecked:
             from yolo_fs.hooks.githooks import is_installed
 
             if is_installed(self._asked.repository):
-                return HookAnswer(refusal=_skipped(self._asked.said.unchecked[0]))
+                return HookAnswer(refusal=_skipped(self._asked.said.call.unchecked[0]))
         if (
             refusal := self._refuse_message()
             or self._refuse_impersonation()
@@ -357,7 +357,7 @@ class Guard:
         kept = keep_first(self._asked) if self._asked.settings.policy.safety_net else ""
         handoffs = DirectiveHandoffs(self._asked.repository, self._asked.settings)
         handoffs.note_accepted(datetime.now(UTC))
-        doubts = filter(None, (*self._asked.said.undecided, self._asked.said.excess))
+        doubts = filter(None, (*self._asked.said.call.undecided, self._asked.said.call.excess))
         undecided = "; ".join(safe(what) for what in doubts)
         if not undecided:
             return HookAnswer(context=kept)
@@ -370,12 +370,12 @@ class Guard:
     def _refuse_touches(self) -> str:
         """Return why one of the files may not be touched like this; each is judged once."""
         is_known = self._asked.actor is not None
-        if is_known and self._asked.said.excess:
-            return _refuse_excess(self._asked.said.excess)
+        if is_known and self._asked.said.call.excess:
+            return _refuse_excess(self._asked.said.call.excess)
         handed = self._make_edit_check()
         judged: set[tuple[str, Effect, bool]] = set()
         named = 0
-        for touch in self._asked.said.touches:
+        for touch in self._asked.said.call.touches:
             for path in self._asked.paths(touch):
                 named += 1
                 if is_known and named > _MOST_NAMED:
@@ -450,7 +450,7 @@ class Guard:
             return ""
         speakers = [
             (hook_input.speaks_for, hook_input.asks_us),
-            *((use.speaks_for, True) for use in hook_input.own),
+            *((use.speaks_for, True) for use in hook_input.call.own),
         ]
         for name, asks_us in speakers:
             try:
@@ -467,7 +467,7 @@ class Guard:
     def _refuse_reserved_verb(self) -> str:
         """Refuse a verb of ours that is for a person to decide, or for another department."""
         actor = self._asked.actor
-        for use in self._asked.said.own if actor else ():
+        for use in self._asked.said.call.own if actor else ():
             if use.whose is Whose.PERSON:
                 return (
                     f"{safe(use.what)} is for a person: it decides what agents may not.\n"
@@ -600,7 +600,7 @@ def _file_names_below(folder: str) -> Iterator[str]:
 def _check_after_tool(request: HookRequest) -> HookAnswer:
     """Check the artifacts that were just written, and report every fault with its repair."""
     root = request.repository.root
-    writes = (touch for touch in request.said.touches if touch.writes and touch.is_certain)
+    writes = (touch for touch in request.said.call.touches if touch.writes and touch.is_certain)
     paths = [path for touch in writes for path in request.paths(touch)]
     there = [path for path in dict.fromkeys(paths) if os.path.isfile(os.path.join(root, path))]
     ours = list(filter(_is_judged, there))

@@ -17,6 +17,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.hooks.effects import Effect, Touch
 from yolo_fs.hooks.hosts import SERVED, HookInput
 from yolo_fs.hooks.tool_use import Guard, HookRequest
+from yolo_fs.hooks.touches import CommandReading
 from yolo_fs.mcp.refusal import ToolRefusedError
 from yolo_fs.system.in_place import appending
 from yolo_fs.system.store import SHARED, write_atomic
@@ -57,7 +58,8 @@ class Caller:
                     "\nNext: name a file of it, relative to its root."
                 )
             full = os.path.join(repository.root, target.path)
-            request = HookRequest(repository, hook_input._replace(touches=(Touch(full, effect),)))
+            call = CommandReading((Touch(full, effect),))
+            request = HookRequest(repository, hook_input._replace(call=call))
             refusal = Guard(request).answer().refusal
         if refusal:
             raise ToolRefusedError(f"{Reason.OUT_OF_LANE.value}: {refusal}")
