@@ -111,6 +111,16 @@ def settings_say(words: str, change: Callable[[Any], Any]) -> Trouble:
     return put
 
 
+def the_configuration_says(**policy: object) -> Trouble:
+    """Return the trouble that the repository's configuration has some values."""
+    name = next(iter(policy))
+    return file_says(
+        f"yolo_fs.{name} has no effect",
+        f"{TREE}/config.json",
+        json.dumps({"yolo_fs": policy}) + "\n",
+    )
+
+
 def git_says(words: str, key: str, value: str) -> Trouble:
     """Return the trouble that git's configuration has a value."""
 
@@ -280,6 +290,8 @@ TROUBLES: dict[str, Trouble] = {
     "a sink that does not exist": file_says(
         "sinks.webhook", "{home}/config/yolo-fs/config.json", '{"sinks": {"webhook": "x"}}'
     ),
+    "a setting that only the user may make": the_configuration_says(product_handoffs=True),
+    "a limit that only the user may raise": the_configuration_says(max_depth=1_000),
     "few watches": the_daemon_says("used up", degraded=DEGRADED),
     "a duty that fails": the_daemon_says("hangs up", troubles=FAILING),
     "a daemon that stands still": the_daemon_says(
@@ -313,6 +325,12 @@ NO_TROUBLES: dict[str, Trouble] = {
     "an ignored tree of somebody who allows it": together(
         file_says("", ".gitignore", f"{TREE}/\n"),
         file_says("", "{home}/config/yolo-fs/config.json", '{"policy": {"commit_ignored": true}}'),
+    ),
+    "a setting that its user made as well": together(
+        the_configuration_says(product_handoffs=True),
+        file_says(
+            "", "{home}/config/yolo-fs/config.json", '{"policy": {"product_handoffs": true}}'
+        ),
     ),
     "an ignore rule of ours": file_says("", "{git}/info/exclude", "*.local.json\n", adds=True),
     "line ends by attribute": file_says("", ".gitattributes", "* text=auto eol=lf\n", adds=True),
@@ -386,7 +404,11 @@ def test_each_finding_names_the_command_that_the_inbox_shows_and_one_of_ours_men
         assert items == commands
         for command in sorted(commands):
             words = shlex.split(command)
-            if words[0] != "yolo-fs" or words[1] in ("restart", "events"):  # it shows the cause
+            if words[0] != "yolo-fs" or words[1] in (
+                "restart",
+                "events",
+                "config",
+            ):  # it shows the cause
                 continue
             assert run([*words[1:], "-C", str(team.root)]) == 0, command
             with Repository(str(team.root)) as repository:

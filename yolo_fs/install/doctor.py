@@ -5,6 +5,7 @@ See docs/dev/faults.md#f04, #f05, #f11, #f24 and #f46.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -40,7 +41,13 @@ from yolo_fs.team.merge_driver import DRIVER
 from yolo_fs.team.merge_driver import examine as examine_driver
 from yolo_fs.team.overview import TeamObserver
 from yolo_fs.workspace.own_files import INDEX, NOT_OF_THE_FILE, lock_path, own_files, refuse_unsafe
-from yolo_fs.workspace.settings import CONFIG, load, not_initialised
+from yolo_fs.workspace.settings import (
+    CONFIG,
+    configured,
+    load,
+    not_initialised,
+    user_config_path,
+)
 
 _LEAST_BYTES = 1 << 20
 _SKEW_S = 300.0
@@ -155,11 +162,23 @@ def _configuration(repository: Repository) -> Iterator[Symptom]:
     except YoloError as error:
         yield Symptom(Finding(error.reason, CONFIG, message=error.message, hint=error.hint))
     yield from _check_command_settings(repository)
+    yield from _check_ignored_settings(repository)
 
 
 def _check_command_settings(_repository: Repository) -> Iterator[Symptom]:
     for finding in load_command().findings:
         yield Symptom(finding)
+
+
+def _check_ignored_settings(repository: Repository) -> Iterator[Symptom]:
+    for each in configured(repository.root):
+        if each.refused is not None:
+            name = each.key.removeprefix("yolo_fs.")
+            message = f"{each.key} has no effect here: only the user may set it"
+            own = {"policy": {name: each.refused}}
+            hint = f"{user_config_path()} sets it for you: {safe(json.dumps(own), 200)}."
+            look = "yolo-fs config show --changed"
+            yield _build_symptom(Reason.BAD_CONFIG, message, "", hint, CONFIG, command=look)
 
 
 def _branch(repository: Repository) -> Iterator[Symptom]:
@@ -429,6 +448,7 @@ HEALTH: tuple[Look, ...] = (
     _check_planning_tree,
     _check_storage,
     _check_command_settings,
+    _check_ignored_settings,
     _check_locks,
     _check_durable_files,
     _hooks,
