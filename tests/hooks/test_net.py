@@ -44,6 +44,8 @@ REMOVES = (
     "rm -r src/*",
     "cd src && rm -rf *",
     "find . -name x | xargs rm -rf",
+    "find . -name 'new*' | xargs rm -rf",
+    "ls src | xargs -I{} rm -r src/{}",
 )
 HARMLESS = (
     "git reset", "git reset HEAD~1 --soft", "git clean -n", "git stash list", "git stash pop", "git checkout -b x",

@@ -24,6 +24,9 @@ WRITES = [
     "cd .yolo-planning && rm state.json", "cd .yolo-planning; cd .; echo x > ./state.json",
     f"chmod 0 {S}", f"chmod -x {S}", f"chmod -Rw {S}", f"chmod -- -x {S}", f"chmod --reference=a {S}", f"chown --reference=a {S}",
     f"chgrp x {S}", f"chattr -i {S}", f"chattr -R +i {S}", f"setfacl -b {S}", f"setfacl -m u:x:r {S}",
+    f"echo {S} | xargs rm", f"echo -n {S} | xargs -I{{}} rm -f {{}}", f"printf '%s\\0' {S} | xargs -0 touch", f"printf '{S}\\n' | sudo xargs rm",
+    "echo state.json | xargs -I% rm .yolo-planning/state.json", "echo state | xargs -I{} rm .yolo-planning/{}.json", f"echo 'rm {S}' | sh", f"echo \"open('{S}','w')\" | python3",
+    f"tar -xf a.tar {S}", f"tar xzf a.tgz {S}", "tar -C .yolo-planning -xf a.tar x/.yolo-planning/../../state.json", f"unzip a.zip {S}",
     f"*** Begin Patch\n*** Delete File: {S}\n*** End Patch",
     f"*** Begin Patch\n*** Update File: a\n*** Move to: {S}\n*** End Patch",
 ]  # fmt: skip
@@ -46,6 +49,39 @@ def test_a_write_is_seen(command: str) -> None:
 @pytest.mark.parametrize("command", NO_WRITES)
 def test_what_is_only_read_or_spoken_of_is_no_write(command: str) -> None:
     assert S not in written(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "tar -xf a.tar -C {}", "tar xf a.tar -C{}", "tar --directory={} -xf a.tar", "bsdtar -x -C {} -f a.tar", "git archive HEAD | tar -x -C {}",
+        "cd {} && tar xf ../a.tar", "unzip a.zip -d {}", "unzip -o -d {} a.zip", "cd {}; unzip ../a.zip", "cpio -idm -D {} < a", "7z x a.7z -o{}",
+        "unrar x a.rar {}/", "patch -d {} -p1 < a.diff", "cd {} && patch -p1 < a.diff",
+    ],
+)  # fmt: skip
+def test_what_is_unpacked_into_the_planning_tree_may_be_written_over_anything_in_it(
+    command: str,
+) -> None:
+    for folder in (".yolo-planning", ".yolo-planning/phases/01-auth"):
+        touches = read_command(command.format(folder)).touches
+        removed = {os.path.normpath(touch.path) for touch in touches if touch.effect == "remove"}
+        assert folder in removed
+    assert not written(command.format("src"))
+
+
+@pytest.mark.parametrize(
+    ("command", "pattern"),
+    [
+        ("find .yolo-planning -type f | xargs rm", ".yolo-planning/**/*"),
+        ("find . -name '*.json' -print0 | xargs -0 rm", "**/*.json"),
+        ("ls .yolo-planning/*.json | xargs rm -f", ".yolo-planning/*.json"),
+        ("ls -d .yolo-planning | xargs rm -r", ".yolo-planning"),
+        ("cd .yolo-planning && ls | xargs rm", ".yolo-planning/[!.]*"),
+        ("ls .yolo-planning | xargs -I{} rm .yolo-planning/{}", ".yolo-planning/[!.]*"),
+    ],
+)
+def test_what_is_listed_is_what_the_program_behind_it_touches(command: str, pattern: str) -> None:
+    assert pattern in written(command)
 
 
 @pytest.mark.parametrize(

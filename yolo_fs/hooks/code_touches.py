@@ -7,7 +7,7 @@ import re
 from itertools import chain, pairwise
 
 from yolo_fs.hooks.effects import Effect, Seen, Touch, Undecided, touch_all
-from yolo_fs.hooks.program import Program
+from yolo_fs.hooks.program import Program, input_of
 from yolo_fs.hooks.program_touches import examine_own_verb, examine_unknown_program
 from yolo_fs.protocol.verbs import PROGRAM_NAMES
 
@@ -48,8 +48,8 @@ def examine_interpreter(program: Program) -> Seen:
     for option, word in pairwise(program.arguments):
         if _CODE_OPTION.fullmatch(option.text):
             codes[word.text] = None
-    if program.command.text_in is not None:
-        codes[program.command.text_in] = None
+    if (given := input_of(program.command)) is not None:
+        codes[given] = None
     for code in codes:
         yield from _of_code(program, code)
     operands = [word for word in program.operands() if word.text not in codes]
@@ -61,7 +61,7 @@ def examine_interpreter(program: Program) -> Seen:
         yield from touch_all(operands, Effect.READ)
     elif codes:
         yield from touch_all([word for word in operands if "/" in word.text], Effect.READ)
-    elif operands or program.command.is_piped:
+    elif operands or program.command.source:
         yield Undecided(program.line)
 
 

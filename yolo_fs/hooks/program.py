@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise, takewhile
 from typing import NamedTuple, TypeVar
 
 from yolo_fs.hooks.effects import Touch, touch_named
@@ -54,8 +54,10 @@ class Program(NamedTuple):
             return None
         text = words[at].text
         name = text if re.search(r"\s", text) else posixpath.basename(text)
-        given = [Word(text) for text in (command.text_in or UNKNOWN).split()] if takes_input else ()
-        return cls(name, (*words[at + 1 :], *given), command)
+        arguments = words[at + 1 :]
+        if takes_input:
+            arguments = tuple(_fill_in(arguments, (input_of(command) or UNKNOWN).split()))
+        return cls(name, arguments, command)
 
     @property
     def line(self) -> str:
@@ -101,6 +103,63 @@ class Program(NamedTuple):
                 elif len(option) == 2 and word.text.startswith(option):
                     values.append(Word(word.marked[2:]))
         return values
+
+
+def _fill_in(arguments: Sequence[Word], given: Sequence[str]) -> Iterator[Word]:
+    """Yield arguments with what xargs is given in the place of `{}`, or else at their end."""
+    holes = [word for word in arguments if "{}" in word.text]
+    for word in arguments:
+        spelled = [word.marked.replace("{}", each) for each in given] if word in holes else ()
+        yield from map(Word, spelled or (word.marked,))
+    yield from () if holes else map(Word, given)
+
+
+def input_of(command: SimpleCommand) -> str | None:
+    """Return the text that a command reads, or the patterns of the names in it; None if unknown."""
+    source = command.source
+    if command.text_in is not None or source is None or source.redirections or not source.words:
+        return command.text_in
+    name, arguments = posixpath.basename(source.words[0].text), source.words[1:]
+    prints = _PRINTS.get(name)
+    return prints(arguments) if prints else None
+
+
+def _echoed(arguments: Sequence[Word]) -> str:
+    return " ".join(word.text for word in arguments if not re.fullmatch("-[neE]+", word.text))
+
+
+def _formatted(arguments: Sequence[Word]) -> str:
+    texts = [word.text for word in arguments if word.text != "--"]
+    named = texts[1:] if len(texts) > 1 else [text.replace("%%", "%") for text in texts]
+    return "\n".join(re.sub(r"\\[n0]", "\n", text) for text in named)
+
+
+def _listed(arguments: Sequence[Word]) -> str:
+    """Return patterns of what `ls` prints: files as they are named, what is in a folder by name."""
+    named = [word for word in arguments if not word.text.startswith("-")]
+    is_flat = any(re.match("-[a-zA-Z]*d", word.text) for word in arguments)
+    as_named = [word.pattern for word in named if is_flat or word.is_pattern]
+    return " ".join(as_named if len(as_named) == len(named) and named else (*as_named, "[!.]*"))
+
+
+def _found(arguments: Sequence[Word]) -> str | None:
+    """Return patterns of what `find` prints; None for all that is in a folder of no interest."""
+    roots = list(takewhile(lambda word: not re.match(r"[-(!]", word.text), arguments))
+    pairs = pairwise(word.text for word in arguments)
+    names = [name for option, name in pairs if option in ("-name", "-iname")]
+    places = [root.text.rstrip("/") for root in roots] or ["."]
+    if not names and not all(".yolo-planning" in place for place in places):
+        return None
+    return " ".join(f"{place}/**/{name}" for place in places for name in names or ["*"])
+
+
+_PRINTS: Mapping[str, Callable[[Sequence[Word]], str | None]] = {
+    "echo": _echoed,
+    "printf": _formatted,
+    "ls": _listed,
+    "find": _found,
+}
+"""Program → what it prints, as far as its words tell."""
 
 
 class _Runner(NamedTuple):
@@ -175,6 +234,9 @@ VALUED = key_by_name(
         "scp": "-c -D -F -i -J -l -o -P -S -X",
         "shred": "-n -s",
         "patch": "-p -i -d -o",
+        "tar bsdtar": "-C -f -T -X --directory --file --exclude --strip-components",
+        "unzip": "-d -x -P",
+        "cpio": "-D -F -H -E",
         "grep": "-e -f -A -B -C -m --include --exclude --exclude-dir",
         "rg": "-e -f -A -B -C -m -g -t -T --glob --type",
         "sed": "-e -f --expression --file",

@@ -20,7 +20,7 @@ from yolo_fs.hooks.effects import (
     touch_named,
     touch_of,
 )
-from yolo_fs.hooks.program import Program, key_by_name, touch_options
+from yolo_fs.hooks.program import Program, input_of, key_by_name, touch_options
 from yolo_fs.hooks.shell import UNKNOWN, Word
 from yolo_fs.protocol.verbs import ALWAYS, OWN_VERB_BY_NAME, PROGRAM_NAMES, Whose
 
@@ -64,7 +64,8 @@ def _writes(program: Program) -> Seen:
 def _removes(program: Program) -> Seen:
     if program.has("-r", "-R", "--recursive") or program.name in ("rimraf", "trash"):
         paths = tuple(word.text for word in program.operands())
-        yield Destruction(program.line, paths, untracked=True)
+        is_found = any("/**/" in path for path in paths)  # git takes such a pattern otherwise
+        yield Destruction(program.line, () if is_found else paths, untracked=True)
     yield from touch_all(program.operands(), Effect.REMOVE)
 
 
@@ -116,9 +117,11 @@ def _examine_ssh(program: Program) -> Seen:
 
 def _examine_list_reader(program: Program) -> Seen:
     """A program that reads the files whose names it is given on its input."""
-    names = program.command.text_in
-    if names is None and program.command.is_piped:
+    names = input_of(program.command)
+    if names is None and program.command.source:
         names = UNKNOWN
+    if program.has("-i", "-r", "--extract"):
+        yield from _unpacked(program, program.values("-D", "--directory"))
     for name in (names or "").split():
         yield from touch_of(Word(name), Effect.READ)
     yield from examine_unknown_program(program)
@@ -160,7 +163,7 @@ def _linked(sources: Sequence[Word], targets: Sequence[Word]) -> Iterator[Touch]
 
 def _examine_make(program: Program) -> Seen:
     yield from touch_all(program.values("-f", "--file", "--makefile"), Effect.READ)
-    yield from touch_named(program.command.text_in or "")
+    yield from touch_named(input_of(program.command) or "")
 
 
 def _examine_dd(program: Program) -> Seen:
@@ -216,22 +219,46 @@ def _examine_jq(program: Program) -> Seen:
 
 def _examine_patch(program: Program) -> Seen:
     yield from touch_all(program.operands()[:1], Effect.WRITE)
+    yield from _unpacked(program, program.values("-d", "--directory"))
+
+
+def _unpacked(program: Program, folders: Sequence[Word]) -> Seen:
+    """Yield that anything in a folder may be written over: in a planning tree, that is a removal.
+
+    What is taken out by name is written.
+    """
+    folder = folders[-1] if folders else Word(".")
+    if ".yolo-planning" in posixpath.join(program.command.folder, folder.text):
+        yield from touch_of(folder, Effect.REMOVE)
+    for word in program.operands():
+        if ".yolo-planning" in word.text and word not in folders:
+            yield from touch_of(Word(posixpath.join(folder.marked, word.marked)), Effect.WRITE)
     yield Undecided(program.line)
+
+
+def _unpacks_elsewhere(program: Program) -> Seen:
+    """`7z x -oFOLDER` and the like."""
+    if any(word.text in ("x", "e") for word in program.arguments[:1]):
+        folders = [word for word in program.operands()[1:] if word.text.endswith("/")]
+        yield from _unpacked(program, [*folders, *program.values("-o")])
+    else:
+        yield from examine_unknown_program(program)
 
 
 def _unpacks(program: Program) -> Seen:
     operands, archive = program.operands(), program.values("-f", "--file")
     yield from touch_all(program.values("-T", "--files-from"), Effect.READ)
-    if program.name == "tar" and not program.has("--create") and not _has_tar_mode(program, "c"):
+    is_tar = program.name != "zip" and program.name != "unzip"
+    if is_tar and not program.has("--create") and not _has_tar_mode(program, "c"):
         if not (program.has("--list") or _has_tar_mode(program, "t")):
-            yield Undecided(program.line)
+            yield from _unpacked(program, program.values("-C", "--directory", "--cd"))
         return
     if program.name == "unzip" and not program.has("-l"):
-        yield Undecided(program.line)
+        yield from _unpacked(program, program.values("-d"))
     elif program.name == "zip":
         yield from touch_all(operands[:1], Effect.WRITE)
         yield from touch_deep(operands[1:])
-    elif program.name == "tar":
+    elif is_tar:
         bundled = (
             archive
             or [word for word in operands if re.search(r"\.t?(?:ar|gz|xz|bz2|zst)", word.text)][:1]
@@ -338,7 +365,8 @@ PROGRAMS = key_by_name(
         "cp mv ln install rsync link scp": copies,
         "dd": _examine_dd,
         "patch": _examine_patch,
-        "tar zip unzip": _unpacks,
+        "tar bsdtar gtar zip unzip": _unpacks,
+        "7z 7za 7zr unrar": _unpacks_elsewhere,
         "grep egrep fgrep rg ag ack": _examine_grep,
         "sed": _examine_sed,
         "awk gawk mawk": _examine_awk,

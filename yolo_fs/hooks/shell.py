@@ -138,8 +138,8 @@ class SimpleCommand:
     """Operators such as `>>`, each with its file."""
     folder: str
     """Its working directory; empty for that of the command line."""
-    is_piped: bool
-    """Whether it reads the output of another program."""
+    source: SimpleCommand | None
+    """The command whose output it reads."""
     text_in: str | None = None
     """Its here-document or here-string."""
     environment: tuple[Word, ...] = ()
@@ -324,7 +324,7 @@ class _Reader:
             tuple(words),
             tuple(parts.redirections),
             folder,
-            is_piped,
+            self.commands[-1] if is_piped and self.commands else None,
             parts.text_in,
             tuple(environment),
         )

@@ -31,7 +31,7 @@ from yolo_fs.hooks.effects import (
     touch_of,
 )
 from yolo_fs.hooks.git_touches import of_git
-from yolo_fs.hooks.program import RUNNERS, Program, touch_options
+from yolo_fs.hooks.program import RUNNERS, Program, input_of, touch_options
 from yolo_fs.hooks.program_touches import (
     PROGRAMS,
     READS_NOTHING,
@@ -184,7 +184,7 @@ def _examine_program(command: SimpleCommand, look: _Look) -> Seen:
     if program.name not in WITHOUT_OPTIONS:
         yield from touch_options(program)
     if program.name in WITH_LANGUAGE:
-        texts = (*(word.text for word in program.arguments), command.text_in or "")
+        texts = (*(word.text for word in program.arguments), input_of(command) or "")
         yield from chain.from_iterable(map(touch_named, texts))
     if re.search(r"\s", program.name):  # as in `flock FILE -c 'TEXT'` and `watch 'TEXT'`
         text = " ".join((program.name, *(word.text for word in program.arguments)))
@@ -250,8 +250,8 @@ def _examine_shell(program: Program, look: _Look) -> Seen:
     texts = [word.text for word in given]
     if program.name == "eval":
         texts = [" ".join(word.text for word in program.arguments)]
-    if program.command.text_in is not None:
-        texts.append(program.command.text_in)
+    if (given_in := input_of(program.command)) is not None:
+        texts.append(given_in)
     for text in texts:
         if UNKNOWN in text or look.depth == _MOST_NESTED:
             yield Undecided(program.line)
