@@ -48,6 +48,21 @@ NOBODYS = (
 )  # fmt: skip
 
 
+SESSION = "apps/web/.local/directives/4f1d2c7a-93b8-4c0e-a6d5-2f8e7b1c9d30"
+
+
+@pytest.mark.proves("001:38")
+@pytest.mark.parametrize("folder", [".yolo-planning", f".yolo-planning/{PHASE}", SESSION])
+@pytest.mark.parametrize(
+    "name",
+    ["handoff.md", "Handoff.md", "HANDOFF.MD", "hand-off.md", "HANDOFF.markdown", "handoff.txt"],
+)
+def test_a_handoff_under_nearly_its_name_is_told_its_name(folder: str, name: str) -> None:
+    finding = misnamed(f"{folder}/{name}")
+    assert finding and finding.expected == f"{folder}/HANDOFF.md"
+    assert misnamed(f"docs/{name}") is misnamed(f"{folder}/HANDOFF.md") is None
+
+
 @pytest.mark.proves("002:71", "002:74", "002:251")
 @pytest.mark.parametrize("name", MEANT)
 def test_a_near_name_is_told_with_the_one_that_was_meant(name: str) -> None:

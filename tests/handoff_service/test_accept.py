@@ -349,6 +349,17 @@ def test_a_handoff_for_a_session_that_is_not_there_is_nobodys(team: Team) -> Non
     assert verdicts(team, place) == verdicts(team, HANDOFF) == [[Reason.FILE_MISSING]] * 3
 
 
+def test_validate_names_a_handoff_of_a_session_that_is_spelled_otherwise(team: Team) -> None:
+    team.write(".yolo-planning/config.json", "{}\n")
+    team.write(f"{SESSION}/handoff.md", "---\n")
+    validator = Validator(str(team.root))
+    try:
+        found = {file.path: [one.reason for one in file.findings] for file in validator.tree()}
+    finally:
+        validator.close()
+    assert found[f"{SESSION}/handoff.md"] == [Reason.UNKNOWN_NAME]
+
+
 def verdicts(team: Team, place: str) -> list[list[Reason]]:
     """Return what `validate`, the daemon and the receiver are told of a handoff."""
     validator = Validator(str(team.root))

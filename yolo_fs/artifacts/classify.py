@@ -334,7 +334,8 @@ def misnamed(path: str) -> Finding | None:
         message = f"a copy, as programs that synchronise folders leave it, of {original}"
         hint = "Take over what only the copy has, then remove it."
         return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, "one file", hint)
-    meant = intended_path(path) or _guess_handoff_name(path) or _guess_document_name(path)
+    guesses = (intended_path, _guess_role_handoff, _guess_handoff_name, _guess_document_name)
+    meant = next(filter(None, (guess(path) for guess in guesses)), None)
     if meant is None:
         return None
     message = "nobody reads or commits a file of this name"
@@ -360,6 +361,17 @@ def misplaced(path: str) -> Finding | None:
     expected, hint = f"{folder}{place.name}", "Move the file, if it is one."
     warning = Level.WARNING
     return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, expected, hint, warning)
+
+
+def _guess_role_handoff(path: str) -> str | None:
+    """Return the path of the HANDOFF.md that a file of nearly its name was meant to be, or None."""
+    folder, _, name = path.rpartition("/")
+    meant = f"{folder}/{_ROLE_HANDOFF.file}"
+    is_near = _NEARLY_HANDOFF.fullmatch(name) is not None and name != _ROLE_HANDOFF.file
+    return meant if is_near and classify(meant) is not None else None
+
+
+_NEARLY_HANDOFF = re.compile(r"hand[-_ ]?off\.(?:md|markdown|mdx|txt)", re.IGNORECASE)
 
 
 def _guess_handoff_name(path: str) -> str | None:

@@ -95,7 +95,8 @@ class Validator:
             self._repository.close()
 
     def tree(self) -> Iterator[CheckedFile]:
-        """Check every candidate of the repository, and the HANDOFF.md files of directive sessions.
+        """Check every candidate of the repository, and the HANDOFF.md of each directive session,
+        also under nearly that name.
 
         Raises:
             YoloError: NOT_A_REPOSITORY; NOT_INITIALISED when there is no planning tree.
@@ -108,7 +109,7 @@ class Validator:
             yield from self._folder(root, folder, "")
         for sessions in self._settings.policy.directive_roots:
             for entry in walk(root, sessions):
-                if entry.path.endswith(f"/{HANDOFF}"):
+                if entry.path.endswith(f"/{HANDOFF}") or misnamed(entry.path):
                     yield self._file(root, entry.path, entry.path)
         for finding in doubled_phases(root):
             yield CheckedFile(finding.path, (finding,))
