@@ -58,14 +58,19 @@ def team(prepared: Team) -> Team:
     return prepared
 
 
-@contextmanager
-def linked(team: Team) -> Iterator[str]:
-    tree, aside = team.root / TREE, team.root.parent / "elsewhere"
-    tree.rename(aside)
-    tree.symlink_to(aside)
-    yield "symbolic link"
-    tree.unlink()
-    aside.rename(tree)
+def linked(path: str) -> Trouble:
+    """Return the trouble that a link is in the place of a folder."""
+
+    @contextmanager
+    def put(team: Team) -> Iterator[str]:
+        folder, aside = team.root / path, team.root.parent / "elsewhere"
+        folder.rename(aside)
+        folder.symlink_to(aside)
+        yield "symbolic link, which nobody follows"
+        folder.unlink()
+        aside.rename(folder)
+
+    return put
 
 
 def file_says(
@@ -234,7 +239,9 @@ TURNED_OFF = '{"disableAllHooks": true}'
 DEGRADED = {"reason": "watch_limit", "detail": "fs.inotify is used up", "hint": "Raise it."}
 FAILING = [{"duty": "team", "reason": "remote_away", "what": "the remote hangs up"}]
 TROUBLES: dict[str, Trouble] = {
-    "a link": linked,
+    "a link": linked(TREE),
+    "a link to all phases": linked(f"{TREE}/phases"),
+    "a link to a phase": linked(f"{TREE}/phases/01-auth"),
     "excluded here": file_says("gitignored", "{git}/info/exclude", f"\n/{TREE}/\n", adds=True),
     "ignored by the repository": file_says("gitignored", ".gitignore", f"{TREE}\n"),
     "ignored by kind": file_says("gitignored", ".gitignore", "*.jsonl\n"),
@@ -445,7 +452,7 @@ def test_where_no_commit_can_be_made_doctor_says_so_without_an_artifact(
 
 
 def test_a_daemon_does_not_begin_below_a_link(team: Team) -> None:
-    with linked(team):
+    with linked(TREE)(team):
         asked = [sys.executable, "-m", "yolo_fs", "start", "--wait", "-C", str(team.root)]
         done = subprocess.run(asked, capture_output=True, text=True, check=False)
     assert done.returncode == 3

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from glob import glob
 from typing import NamedTuple
 
 from yolo_fs.agents.alerts import left_claims
@@ -112,13 +113,12 @@ def _check_planning_tree(repository: Repository) -> Iterator[Symptom]:
     if not os.path.isdir(os.path.join(repository.root, PLANNING_ROOT)):
         yield Symptom(not_initialised(repository.root).as_finding())
         return
-    if os.path.islink(os.path.join(repository.root, PLANNING_ROOT)):
+    for path in _find_links(repository.root):
         message = "it is a symbolic link, which nobody follows: nothing below it is committed"
-        hint, look = "Put a folder of its own in its place.", f"ls -ld {PLANNING_ROOT}"
-        yield _build_symptom(
-            Reason.NOT_REGULAR, message, "a real folder", hint, PLANNING_ROOT, command=look
-        )
-        return
+        hint, look = "Put a folder of its own in its place.", f"ls -ld {shlex.quote(path)}"
+        yield _build_symptom(Reason.NOT_REGULAR, message, "a real folder", hint, path, command=look)
+        if _SAMPLE.startswith(f"{path}/"):  # git answers nothing about what is beyond a link
+            return
     policy = load(repository.root).policy
     rules = PathRules(repository, commit_ignored=policy.commit_ignored)
     reason = rules.reason_to_hold(_SAMPLE, in_head=False)
@@ -127,6 +127,14 @@ def _check_planning_tree(repository: Repository) -> Iterator[Symptom]:
         expected, hint, look = _RULES_THAT_HOLD[reason]
         message = "artifacts will be held"
         yield _build_symptom(reason, message, expected, hint, PLANNING_ROOT, command=look)
+
+
+def _find_links(root: str) -> Iterator[str]:
+    """Yield the links in the place of the planning tree, of its phases and of its milestones."""
+    for depth in ("", "phases", "phases/*", "milestones", "milestones/*", "milestones/*/phases/*"):
+        pattern = f"{PLANNING_ROOT}/{depth}".rstrip("/")
+        found = glob(pattern, root_dir=root)
+        yield from (path for path in sorted(found) if os.path.islink(os.path.join(root, path)))
 
 
 _SAMPLE = f"{PLANNING_ROOT}/phases/01-sample/critique.jsonl"
