@@ -82,6 +82,28 @@ def test_a_handoff_that_contradicts_an_earlier_one_is_refused_with_both_places(
     assert any(first in finding["message"] + finding["expected"] for finding in said), refused
 
 
+@pytest.mark.proves("003:379a")
+def test_a_handoff_that_was_sent_is_not_committed_with_another_content(
+    repo: Repo, start: Start, watched: dict[str, str]
+) -> None:
+    (repo.root / "documents/handoffs").mkdir(parents=True)
+    daemon = start(repo, **watched)
+    sent = hand_over(repo, STEPS[0])
+    daemon.wait_for("artifact.committed", sent)
+    tip = repo.look("rev-parse", "HEAD")
+    hand_over(
+        repo,
+        json.loads(json.dumps(STEPS[0]).replace("Orchard Scout", "Orchard Guide")),
+        Path(sent).name,
+    )
+    daemon.wait_for("artifact.rejected", sent)
+    assert repo.look("rev-parse", "HEAD") == tip
+    write(repo, sent, json.dumps(STEPS[0]) + "\n")
+    later = hand_over(repo, STEPS[1])
+    daemon.wait_for("artifact.committed", later)
+    assert repo.look("diff", "--name-only", tip.strip(), "HEAD").split() == [later]
+
+
 def test_a_folder_that_is_made_later_is_found_and_watched(
     repo: Repo, start: Start, watched: dict[str, str]
 ) -> None:

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.artifacts.classify import ENVELOPE, PLANNING_ROOT
 from yolo_fs.artifacts.records import (
     LostRecord,
     keeps_records,
@@ -33,10 +33,13 @@ _VERSIONS_LOOKED_AT = 200
 def lost_from(
     repository: Repository, place: Place, data: bytes, blob: str | None, tip: str | None
 ) -> tuple[Finding, ...]:
-    """Return a finding for each record that a new version lacks and that may not be removed.
+    """Return a finding for each record that a new version lacks and that may not be removed, or
+    that a handoff was sent already with another content.
 
     `data`: the new version; `blob`: the one that the branch has, None when there is none.
     """
+    if place.artifact is ENVELOPE:
+        return _check_sent(repository, place, data, blob)
     lost = [*_lost(repository, place, data, blob, tip)]
     named = lost[:_MOST_NAMED]
     added = _find_adding_commits(repository, place, named, tip) if named else {}
@@ -45,6 +48,21 @@ def lost_from(
         message, hint = f"and {more} more", f"'git diff HEAD -- {place.path}' shows all"
         findings.append(Finding(Reason.RECORDS_LOST, place.path, message=message, hint=hint))
     return tuple(findings)
+
+
+def _check_sent(
+    repository: Repository, place: Place, data: bytes, blob: str | None
+) -> tuple[Finding, ...]:
+    readings = (_read_blob(repository, blob) if blob else data, data)
+    before, now = (READERS[place.artifact.format](each, place.path, Limits()) for each in readings)
+    if [each.value for each in before.records] == [each.value for each in now.records]:
+        return ()
+    message, expected = "it was sent with another content", "the handoff as it was sent"
+    hint = (
+        f"'git restore {shlex.quote(place.path)}' brings it back; 'yolo-fs envelope new' hands "
+        "over anew, under a name of its own."
+    )
+    return (Finding(Reason.STATE_CONFLICT, place.path, 1, "", message, expected, hint),)
 
 
 def restored(repository: Repository, place: Place, data: bytes) -> bytes:

@@ -158,7 +158,8 @@ class Pipeline:
             is_local = reason is Reason.GITIGNORED and not place.path.startswith(PLANNING_ROOT)
             return Ignored() if is_local else Held(reason)
         if lost := lost_from(self._repository, place, content.data, in_head, head.tip):
-            return Held(Reason.RECORDS_LOST, lost)
+            is_lost = lost[0].reason is Reason.RECORDS_LOST
+            return Held(Reason.RECORDS_LOST, lost) if is_lost else Rejected(lost)
         before = previous_records(self._repository, place, in_head)
         subject = subject_of(place, checked.records, before)
         failpoint.reach("intake.judged")
