@@ -328,6 +328,69 @@ def test_a_question_that_goes_up_to_the_user_ends_the_run_and_the_answer_goes_do
     )
 
 
+def test_what_was_given_up_is_asked_for_again_by_the_same_command_with_the_same_intent(
+    company: Company,
+) -> None:
+    company.configure()
+    fails = played_by(company.repo.file("../fails.py", "raise SystemExit('no model here')\n"))
+    words = ("add", "a", "login")
+    for typed in (words, words, ()):
+        played = company.go(*typed, program=fails)
+        assert played.code == 1, played
+        assert [event["agent"] for event in played.named("agent.started")][:2] == ["analyze"] * 2
+        assert "it said: no model here" in played.data["given_up"][0]
+    assert company.go("--approve", "plan").code == 75
+    assert "docs(01): analysis" in company.subjects()
+    assert [*(company.repo.root / ".yolo-planning/phases").glob("02*")] == [], "one phase"
+    briefs = (company.repo.git_dir / "yolo-fs/company").glob("*-lead/brief.md")
+    assert all("Intent: add a login\n" in each.read_text() for each in briefs)
+
+
+def test_what_another_command_was_about_is_no_intent_of_the_phase(company: Company) -> None:
+    company.configure()
+    assert company.go("add a login", "--approve", "plan").code == 75
+    assert company.go("why is it slow?", verb="debug").code == 0
+    assert company.go("--approve", "ship").code == 75
+    briefs = [*(company.repo.git_dir / "yolo-fs/company").glob("*-senior/brief.md")]
+    assert briefs and all("Intent: add a login\n" in each.read_text() for each in briefs)
+
+
+@pytest.mark.parametrize("verb", ["go", "debug"])
+def test_a_first_act_that_was_left_unfinished_by_a_killed_runner_is_finished_once(
+    company: Company, verb: str
+) -> None:
+    company.configure()
+    who = {"go": "analyze", "debug": "lead"}[verb]
+    script = company.repo.file("../slow.py", SLOW)
+    runner = company.begin("a", "login", program=played_by(script), verb=verb)
+    folder = company.repo.git_dir / "yolo-fs/company"
+    wait_for(lambda: numbers(folder, who), "nobody was started")
+    runner.kill()
+    runner.communicate(timeout=DEADLINE_S)
+    words = ("a", "login", "--approve", "plan")
+    again = company.begin(*words, program=played_by(script), verb=verb)
+    assert again.stdout
+    assert json.loads(next(again.stdout))["event"] == "agent.found"
+    script.with_name("go").touch()
+    out, _ = again.communicate(timeout=DEADLINE_S)
+    assert again.returncode == (75 if verb == "go" else 0), out
+    (run,) = json.loads(company.repo.yolo_fs("company", "runs", "--json").stdout)["data"]
+    acts = [tuple(act["key"]) for act in run["acts"]]
+    assert len(acts) == len({*acts}), acts
+    assert {act["outcome"] for act in run["acts"]} == {"done"}
+    done = {"go": "docs(01): analysis", "debug": "docs(01): debug-report"}[verb]
+    assert done in company.subjects()
+
+
+SLOW = """
+import pathlib, time
+from yolo_fs.demo.agent import main
+while not pathlib.Path(__file__).with_name("go").exists():
+    time.sleep(0.02)
+main()
+"""
+
+
 # --- in a host that keeps to the roster --------------------------------------------------------------------------------
 
 

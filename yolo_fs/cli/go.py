@@ -202,11 +202,10 @@ def _run(
         runner = Runner(
             repository, settings, chosen.phase, host, options, screen.tell, ask, daemon.keep
         )
-        analyze = chosen.is_new and not chain
         if dry_run:
-            return _preview_run(runner, chosen, host, words, analyze=analyze)
+            return _preview_run(runner, chosen, host, words, analyze=not chain)
         with interrupted_by(runner), daemon, screen.watching(runner):
-            result = runner.run(words, analyze=analyze)
+            result = runner.run(words, analyze=not chain)
     return reply_of_run(result, chosen)
 
 
@@ -349,8 +348,10 @@ def wait_ready_of(repository: Repository, started: subprocess.Popen[bytes]) -> b
     finished its first scan.
     """
     deadline = time.monotonic() + _START_S
-    while (holder := running(repository)) is None or not holder.pid:
-        if time.monotonic() > deadline or started.poll() is not None:
+    while (holder := running(repository)) is None or holder.pid != started.pid:
+        if started.poll() is not None:
+            return wait_for_heirs(repository) is not None
+        if time.monotonic() > deadline:
             return False
         time.sleep(0.02)
     return wait_ready(repository, holder.pid, _START_S)

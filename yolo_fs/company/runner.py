@@ -137,7 +137,7 @@ class Runner:
         self._branch = Branch(repository, settings, phase, options.team)
         self._workers = Workers(self._branch, host, tell)
         self._attempts = Attempts(self._branch, tell)
-        self._run = new_run(str(phase), "", host.name)
+        self._run = new_run(str(phase), "", host.name, options.chain)
         self._approved: set[str] = set()
         """What a person has approved before an act."""
         self._interrupts = 0
@@ -160,12 +160,12 @@ class Runner:
     def run(self, intent: str, *, analyze: bool) -> RunResult:
         """Run until the phase is shipped or the run is blocked.
 
-        `analyze`: classify the intent first.
+        `analyze`: classify the intent first, where the branch has nothing of the phase.
         """
         with self._alone():
+            self._analysis_wanted = analyze and not self._is_begun
             self._take_over(intent)
             self._tell("run.started", {"run": self._run.id, "phase": str(self._branch.id)})
-            self._analysis_wanted = analyze
             try:
                 outcome, waiting = self._loop()
             except BaseException:
@@ -205,9 +205,17 @@ class Runner:
             yield
 
     def _take_over(self, intent: str) -> None:
-        """Continue an unfinished run, with the agents that it left."""
-        left = [old_run for old_run in runs(self._repository) if old_run.ended is None]
-        for run in left:
+        """Continue an unfinished run, with the agents that it left.
+
+        A new run of a phase is about the intent of the last one, unless another is given.
+        """
+        known = runs(self._repository)
+        of_phase = [run for run in known if run.phase == str(self._branch.id) and run.intent]
+        wanted = [run.intent for run in of_phase if run.chain in ("", *GOES_ON)]
+        self._run.intent = wanted[-1] if wanted else ""
+        for run in known:
+            if run.ended is not None:
+                continue
             if run.phase == str(self._branch.id):
                 self._run = run
             self._adopt(run)
@@ -216,6 +224,12 @@ class Runner:
                 save(self._repository, run)
         self._run.intent = intent or self._run.intent
         save(self._repository, self._run)
+
+    @property
+    def _is_begun(self) -> bool:
+        """Whether the branch has an artifact of the phase."""
+        facts = self._branch.phase.facts
+        return any(filed.place.path.startswith(f"{facts.folder}/") for filed in facts.filed)
 
     def _adopt(self, run: Run) -> None:
         for record in run.acts:
@@ -242,7 +256,8 @@ class Runner:
 
     def _find_same_act(self, key: Sequence[str]) -> Act | None:
         self._look()
-        return next((act for act in self._branch.acts if list(act.key) == list(key)), None)
+        acts = (*self._open_acts, *self._branch.acts)
+        return next((act for act in acts if list(act.key) == list(key)), None)
 
     def _loop(self) -> tuple[RunOutcome, tuple[InboxItem, ...]]:
         while True:
@@ -338,7 +353,7 @@ class Runner:
     def _find_analysis(self) -> Act | None:
         """Return the first act for an intent: what it is, and how much of the company it needs."""
         facts = self._branch.phase.facts
-        if not self._analysis_wanted or facts.of_kind("analysis"):
+        if not (self._analysis_wanted and self._run.intent) or facts.of_kind("analysis"):
             return None
         turn = Next("po", Role.ANALYZE.value, ("the intent", "codebase"), act="classifies the work")
         act = Act(turn, None, writes=(f"{facts.folder}/analysis.json",))
@@ -530,7 +545,7 @@ class Runner:
 
     def preview(self, intent: str, *, analyze: bool) -> Iterator[tuple[Act, list[str], str]]:
         """Yield each act that would be started now, its command line and its brief."""
-        self._run.intent, self._analysis_wanted = intent, analyze
+        self._run.intent, self._analysis_wanted = intent, analyze and not self._is_begun
         self._look()
         for act in self._open_acts:
             yield act, self._words_of(act), self._brief_of(act)

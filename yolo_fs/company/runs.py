@@ -65,6 +65,8 @@ class Run:
     intent: str
     host: str
     started: float
+    chain: str = ""
+    """The command of the routing table, if it is not go."""
     ended: float | None = None
     outcome: str = ""
     given_up: list[str] = field(default_factory=list)
@@ -108,10 +110,10 @@ def save(repository: Repository, run: Run) -> None:
     COMPANY_RUNS.update(repository, with_run)
 
 
-def new_run(phase: str, intent: str, host: str) -> Run:
+def new_run(phase: str, intent: str, host: str, chain: str = "") -> Run:
     """Return a run that starts now."""
     stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime())
-    return Run(f"R{stamp}{os.urandom(2).hex()}", phase, intent, host, time.time())
+    return Run(f"R{stamp}{os.urandom(2).hex()}", phase, intent, host, time.time(), chain)
 
 
 def _runs(repository: Repository, content: dict[str, Any] | Damaged | None) -> list[Run]:
@@ -122,8 +124,8 @@ def _runs(repository: Repository, content: dict[str, Any] | Damaged | None) -> l
 
 def _run(value: dict[str, Any]) -> Run:
     acts = [RunAct(**_known(RunAct, act)) for act in value.get("acts", ())]
-    given_up = value.get("given_up") or []
-    return Run(**{**_known(Run, value), "acts": acts, "given_up": given_up})
+    later = {"given_up": value.get("given_up") or [], "chain": value.get("chain") or ""}
+    return Run(**{**_known(Run, value), "acts": acts, **later})
 
 
 def _known(kind: Callable[..., Any], value: dict[str, Any]) -> dict[str, Any]:
