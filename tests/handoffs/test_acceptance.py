@@ -45,7 +45,7 @@ def packet(**changes: str) -> Packet:
 
 
 def around(**changes: object) -> Around:
-    session = DirectiveSession(f"apps/web/.local/directives/{GUID}", "directive/login")
+    session = DirectiveSession(f"apps/web/.local/directives/{GUID}", "directive/login", "ultra")
     values = {"required_reading": READING, "branch": "directive/login", "session": session}
     return Around(**values | changes)
 
@@ -114,12 +114,12 @@ def test_session_task_and_reading_may_be_absent() -> None:
         (packet(), around(session=None), [(Reason.UNKNOWN_REFERENCE, "/session_id")]),
         (
             packet(),
-            around(session=DirectiveSession("d/other", "directive/login")),
+            around(session=DirectiveSession("d/other", "directive/login", "ultra")),
             [(Reason.NAME_MISMATCH, "/session_id")],
         ),
         (
             packet(),
-            around(session=DirectiveSession(f"d/{GUID}", "main")),
+            around(session=DirectiveSession(f"d/{GUID}", "main", "ultra")),
             [(Reason.BRANCH_MISMATCH, "/directive_branch")],
         ),
         (packet(), around(session=DirectiveSession(f"d/{GUID.upper()}")), []),
