@@ -46,7 +46,16 @@ def test_no_text_of_a_handoff_may_be_blank(path: Path) -> None:
 
     for at, value in places(whole):
         if isinstance(value, str) and not at.endswith("/brand_guidelines"):
-            for blank in ("", "   ", "\t\n"):
+            for blank in (
+                "",
+                "   ",
+                "\t\n",
+                "\u200b\u200b",
+                "...",
+                "…",
+                "string (2-3 sentences)",
+                "string",
+            ):
                 found = faults_with(whole, at, blank)
                 assert any(one.level is Level.ERROR for one in found), (at, blank)
 

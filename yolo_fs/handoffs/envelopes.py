@@ -66,6 +66,12 @@ _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s++[\"'“‘(\[]
 """End of a sentence: a mark before a capital letter or the end; not in `e.g. this` and `12.5`."""
 
 
+_SAYS = re.compile(r"[^\W_]|[^\x00-\x7f\s\u200b-\u200f\u2010-\u2027\u2060-\u2064\ufeff]")
+"""A letter or a figure of any script, or a sign such as an emoji."""
+_PRINTED = re.compile(r"(?:string|paths?)(?: \| null)?(?: \([^()]{0,80}\))?")
+"""The values that the document prints for a text."""
+
+
 def faults_of_content(value: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield each blank text, each empty list, and each text with too many sentences."""
     yield from _object(value, "", "")
@@ -104,8 +110,11 @@ def _list(items: list[Any], at: str, key: tuple[str, str]) -> Iterator[Fault]:
 
 
 def _text(text: str, at: str, key: tuple[str, str]) -> Iterator[Fault]:
-    if text and not text.strip():
+    if text and not _SAYS.search(text):
         yield Fault(Reason.EMPTY_VALUE, at, "the text is blank", "text that says something")
+    elif _PRINTED.fullmatch(text):
+        message = f"the placeholder {text!r} was never filled in"
+        yield Fault(Reason.EMPTY_VALUE, at, message, "text that says something")
     elif key in SENTENCES and (count := sentences_in(text)) > SENTENCES[key][1]:
         least, most = SENTENCES[key]
         message, expected = f"{count} sentences", f"{least} to {most} sentences"
