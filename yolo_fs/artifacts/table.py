@@ -200,6 +200,13 @@ class Artifact(NamedTuple):
         """The shape of the header, if it has one, and those of the other lines."""
         return tuple(shape_named(name) for name in (self.header, *self.body) if name)
 
+    def load(self) -> None:
+        """Make its shapes ready now; else the first file of the kind waits for it."""
+        from yolo_fs.schemas.base import check
+
+        for shape in self.shapes:
+            check(shape, {})
+
     def shape_of(
         self, record: Mapping[str, Any], *, position: int, first: Mapping[str, Any]
     ) -> type[Wire] | None:

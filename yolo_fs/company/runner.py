@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager, suppress
 from enum import StrEnum
 from typing import NamedTuple
 
-from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.artifacts.verdicts import Held, Rejected
 from yolo_fs.company import agents
 from yolo_fs.company.attempts import Attempts
@@ -46,6 +46,8 @@ _WATCHED_S = 1.0
 """Seconds between two checks that a daemon watches: without one nothing reaches the branch."""
 TICK_S = 0.03
 """Seconds between two checks of the processes and the branch."""
+_SOON_S = 0.01
+"""The same while an agent has just ended: the next one waits for the branch."""
 _SETTLE_S = 1.0
 """Seconds, beyond the daemon's quiet time, until the branch must have an agent's files."""
 _FOLLOWS_S = 15.0
@@ -140,6 +142,8 @@ class Runner:
         self._run = new_run(str(phase), "", host.name, options.chain)
         self._approved: set[str] = set()
         """What a person has approved before an act."""
+        self._done: list[dict[str, object]] = []
+        """The acts that are done and not saved; the start of the next one saves them as well."""
         self._interrupts = 0
         self._analysis_wanted = False
         self._quiet_from: float | None = None
@@ -264,9 +268,12 @@ class Runner:
             self._watch()
             self._look()
             if not self._workers and (ended := self._find_end()):
+                self._save()
                 return ended, ()
             may_start = not (self._interrupts or self._is_over_budget or self._workers.refusal)
             started = self._start_some() if may_start else False
+            if self._done:
+                self._save()
             if self._interrupts > 1:
                 self._workers.end_all("interrupted")
             if not self._workers and not started:
@@ -290,7 +297,14 @@ class Runner:
                         continue
                     waits = any(one.kind != _GIVEN_UP for one in waiting)
                     return (RunOutcome.WAITS if waits else RunOutcome.GIVEN_UP), waiting
-            time.sleep(TICK_S)
+            time.sleep(_SOON_S if self._workers.has_any_just_ended(_SETTLE_S) else TICK_S)
+
+    def _save(self) -> None:
+        """Save the run, then tell which acts are done."""
+        save(self._repository, self._run)
+        for details in self._done:
+            self._tell("agent.done", details)
+        self._done.clear()
 
     def _look(self) -> None:
         if self._branch.look():
@@ -513,7 +527,7 @@ class Runner:
             before=self._branch.blobs(act),
         )  # fmt: skip
         self._run.acts.append(record)
-        save(self._repository, self._run)
+        self._save()
         folder = self._run.folder(self._repository, record)
         make_plugin(self._repository, self._host.command)
         words, brief = self._words_of(act), self._brief_of(act, reasons)
@@ -529,6 +543,8 @@ class Runner:
         stamps = self._branch.stamps(act)
         self._workers.add(Worker(act, record, folder, process, child, stamps))
         self._tell("agent.started", record.named | {"does": act.turn.sentence})
+        for place in filter(None, map(classify, act.writes)):
+            place.artifact.load()  # while its agent is at work, it keeps nobody waiting
 
     def _words_of(self, act: Act) -> list[str]:
         return self._host.words(gaps_of(self._repository, act, self._host.command))
@@ -638,10 +654,13 @@ class Runner:
     def _close(self, worker: Worker, outcome: str) -> None:
         record = worker.record
         record.ended, record.outcome = time.time(), outcome
-        save(self._repository, self._run)
         spent = {"tokens": record.tokens, "cost_usd": record.cost_usd}
         details = record.named | {"outcome": outcome} | spent
-        self._tell("agent.done" if outcome == "done" else "agent.failed", details)
+        if outcome == "done":
+            self._done.append(details)
+        else:
+            self._save()
+            self._tell("agent.failed", details)
 
 
 _NOTHING_OPEN = "the phase is not complete, and no act of it is open: see 'yolo-fs workflow next'"

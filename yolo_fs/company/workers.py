@@ -109,6 +109,11 @@ class Workers:
         """Whether the host has us start nobody for a while."""
         return self.clock.now() < self._wait_until
 
+    def has_any_just_ended(self, within_s: float) -> bool:
+        """Return whether the result of an agent that ended a moment ago is not known."""
+        ends = [worker.ended_at for worker in self._all if worker.ended_at is not None]
+        return bool(ends) and self.clock.now() - max(ends) < within_s
+
     def add(self, worker: Worker) -> None:
         """Watch a worker from now on."""
         worker.sign_at = self.clock.now()
