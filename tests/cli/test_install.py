@@ -590,3 +590,30 @@ def test_a_planning_tree_that_head_has_is_brought_back_and_not_made_anew(
     assert f"git {way_back}" in {one["command"] for one in status["findings"]}
     git(*way_back.split())
     assert init(root, capsys, "--no-hooks", "--dry-run")[0] == Exit.DONE
+
+
+@pytest.mark.parametrize("kind", ["checked out", "not checked out", "a repository of its own"])
+def test_no_planning_tree_is_made_in_another_repository(
+    root: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    def git(*words: str) -> str:
+        command = ["git", "-C", root, "-c", "user.name=A", "-c", "user.email=a@b", *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    tree = root / ".yolo-planning"
+    if kind != "not checked out":
+        git("init", "-q", str(tree))
+    if kind != "a repository of its own":
+        git("commit", "-q", "--allow-empty", "-m", "chore: begin")
+        git(
+            "update-index", "--add", "--cacheinfo", f"160000,{git('rev-parse', 'HEAD')},{tree.name}"
+        )
+        git("commit", "-q", "-m", "chore: plans are elsewhere")
+    tree.mkdir(exist_ok=True)
+    before = {path.name for path in tree.iterdir()}
+
+    code, answer = init(root, capsys)
+
+    assert (code, answer["findings"][0]["reason"]) == (Exit.FINDINGS, "foreign_repository")
+    assert {path.name for path in tree.iterdir()} == before
+    assert not (root / ".git/hooks/commit-msg").exists()

@@ -175,6 +175,18 @@ def gitignored(repo: Repo) -> Iterator[str]:
 
 
 @contextmanager
+def submodule_that_is_not_checked_out(repo: Repo) -> Iterator[str]:
+    tip = repo.look("rev-parse", "HEAD").strip()
+    phases = f"{PLANNING}/phases"
+    repo.git("rm", "-rq", "--cached", "--ignore-unmatch", phases)
+    repo.git("update-index", "--add", "--cacheinfo", f"160000,{tip},{phases}")
+    repo.git("commit", "-q", "-m", "chore: the phases are elsewhere")
+    yield "foreign_repository"
+    repo.git("rm", "-q", "--cached", phases)
+    repo.git("commit", "-q", "-m", "chore: the phases are here")
+
+
+@contextmanager
 def attribute_filter(repo: Repo) -> Iterator[str]:
     repo.file(".gitattributes", "*.jsonl filter=lfs diff=lfs merge=lfs -text\n")
     yield "attr_filter"
@@ -183,7 +195,7 @@ def attribute_filter(repo: Repo) -> Iterator[str]:
 
 SITUATIONS = (
     rebase, rebase_that_is_aborted, merge, cherry_pick, revert, bisect, mail, detached, stash_pop_with_conflict,
-    held_index_lock, open_commit_editor, gitignored, attribute_filter,
+    held_index_lock, open_commit_editor, gitignored, submodule_that_is_not_checked_out, attribute_filter,
 )  # fmt: skip
 
 

@@ -221,6 +221,17 @@ def a_pipe(team: Team) -> Iterator[str]:
     pipe.unlink()
 
 
+@contextmanager
+def a_submodule_elsewhere(team: Team) -> Iterator[str]:
+    """The branch has a submodule in the place of the tree, as a clone has it that asks for none."""
+    before = team.git("rev-parse", "HEAD")
+    team.git("rm", "-rq", "--cached", TREE)
+    team.git("update-index", "--add", "--cacheinfo", f"160000,{before},{TREE}")
+    team.git("commit", "-qm", "chore(repo): plans are elsewhere", "--no-verify")
+    yield "It is a submodule"
+    team.git("reset", "-q", before)
+
+
 def together(*troubles: Trouble) -> Trouble:
     """Return several troubles as one."""
 
@@ -314,6 +325,7 @@ TROUBLES: dict[str, Trouble] = {
         "attr_filter", "core.attributesFile", rules("* filter=crypt\n")
     ),
     "filtered from below": file_says("attr_filter", f"{TREE}/.gitattributes", "* filter=crypt\n"),
+    "a submodule that is not checked out": a_submodule_elsewhere,
     "a repository of its own": file_says("Move the .git in it away", f"{TREE}/.git", ""),
     "a pipe in the place of rules": a_pipe,
     "another driver nearer to it": file_says(

@@ -24,7 +24,16 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.hooks import githooks
 from yolo_fs.hooks.doctor import examine_hosts
 from yolo_fs.install.doctor import Symptom, examine_repository
-from yolo_fs.install.init import AddLines, Create, Deed, carry_out, obstacles, plan, workflow_of
+from yolo_fs.install.init import (
+    AddLines,
+    Create,
+    Deed,
+    carry_out,
+    obstacles,
+    plan,
+    tree_of_another,
+    workflow_of,
+)
 from yolo_fs.progress.placing import FileCommitter, tried
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING_NAMES, Dept
 from yolo_fs.protocol.hooks import HOST_BY_NAME, HOSTS
@@ -97,6 +106,9 @@ def init(
     try:
         if there := left_out(repository.root):
             raise there
+        if elsewhere := tree_of_another(repository):
+            message = f"{elsewhere.path} belongs to another repository: {elsewhere.message}"
+            raise YoloError(elsewhere.reason, message, hint=elsewhere.hint)
         deeds = plan(repository.root, departments, team or "")
         makes = any(isinstance(deed, Create) for deed in deeds)
         if makes and not dry_run and can_ask(invocation):

@@ -324,6 +324,13 @@ class Repository:
         entry = self.trees.find(self.root_tree(commit), path) if commit else None
         return entry.oid if entry and entry.mode.startswith("100") else None
 
+    def submodule_above(self, commit: str | None, path: str) -> str:
+        """Return the submodule of a commit in which a path lies, or an empty string.
+
+        One that is not checked out is an empty folder, in which git asks no rules.
+        """
+        return self.trees.submodule_above(self.root_tree(commit), path) if commit else ""
+
     def is_executable_at(self, commit: str | None, path: str) -> bool:
         """Return whether a commit has an executable file at a path."""
         entry = self.trees.find(self.root_tree(commit), path) if commit else None

@@ -5,6 +5,7 @@ See docs/dev/faults.md#f32.
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -189,6 +190,18 @@ class Trees:
             tree = self.get(entry.oid)
         file = tree.get(name)
         return file or tree.get(name + b"/")
+
+    def submodule_above(self, root: str, path: str) -> str:
+        """Return the submodule of the tree `root` in which a path lies, or an empty string."""
+        tree, folders = self.get(root), _parts(path)[:-1]
+        for depth, folder in enumerate(folders, start=1):
+            entry = tree.get(folder + b"/")
+            if entry is None:
+                file = tree.get(folder)
+                is_submodule = file is not None and file.mode == _SUBMODULE
+                return os.fsdecode(b"/".join(folders[:depth])) if is_submodule else ""
+            tree = self.get(entry.oid)
+        return ""
 
     def build(self, leaves: Mapping[str, TreeEntry]) -> tuple[GitObject, ...]:
         """Return the trees that hold exactly these files and links; the root comes last."""

@@ -32,6 +32,7 @@ from yolo_fs.history.team import Team
 from yolo_fs.hooks.doctor import examine as examine_hooks
 from yolo_fs.hooks.doctor import examine_hosts
 from yolo_fs.hooks.githooks import SCRIPT, is_installed
+from yolo_fs.install.init import tree_of_another
 from yolo_fs.kept.service import turn
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.survey.surveyor import misnamed_files
@@ -119,6 +120,9 @@ def _check_planning_tree(repository: Repository) -> Iterator[Symptom]:
         yield _build_symptom(Reason.NOT_REGULAR, message, "a real folder", hint, path, command=look)
         if _SAMPLE.startswith(f"{path}/"):  # git answers nothing about what is beyond a link
             return
+    if elsewhere := tree_of_another(repository):
+        yield Symptom(elsewhere)
+        return
     policy = load(repository.root).policy
     rules = PathRules(repository, commit_ignored=policy.commit_ignored)
     reason = rules.reason_to_hold(_SAMPLE, in_head=False)
@@ -148,11 +152,6 @@ _RULES_THAT_HOLD = {
         "no filter on the planning tree",
         f"Keep {PLANNING_ROOT} out of that attribute.",
         f"git check-attr -a {_SAMPLE}",
-    ),
-    Reason.FOREIGN_REPOSITORY: (
-        "a planning tree that is part of this repository",
-        "Move the .git in it away: what lies below it is not of this repository.",
-        f"git -C {PLANNING_ROOT} rev-parse --absolute-git-dir",
     ),
     Reason.NOT_REGULAR: (
         "rules of git that are files",

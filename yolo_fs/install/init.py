@@ -220,6 +220,28 @@ def _append(root: str, deed: AddLines) -> None:
         file.write(start + _text(deed.lines))
 
 
+def tree_of_another(repository: Repository) -> Finding | None:
+    """Return what says that the planning tree lies in another repository, or None."""
+    if repository.submodule_above(repository.head().tip, f"{PLANNING_ROOT}/{_KEEPER}"):
+        hint = (
+            f"It is a submodule. 'git rm --cached {PLANNING_ROOT}' and a commit make it a folder."
+        )
+        look = ""
+    elif os.path.lexists(os.path.join(repository.root, PLANNING_ROOT, ".git")):
+        hint = "Move the .git in it away: what lies below it is not of this repository."
+        look = f"git -C {PLANNING_ROOT} rev-parse --absolute-git-dir"
+    else:
+        return None
+    return Finding(
+        Reason.FOREIGN_REPOSITORY,
+        PLANNING_ROOT,
+        message="artifacts will be held",
+        expected="a planning tree that is part of this repository",
+        hint=hint,
+        command=look,
+    )
+
+
 def obstacles(repository: Repository, *, commit_ignored: bool) -> tuple[Finding, ...]:
     """Return the user's own git rules that would hold artifacts, each with a way out."""
     ignored = () if commit_ignored else tuple(_check_ignore_rules(repository))
@@ -275,7 +297,11 @@ def _match_ignores(
 def _check_git_attributes(repository: Repository) -> Iterator[Finding]:
     rules = PathRules(repository, commit_ignored=True)
     try:
-        hit = [path for path in example_paths() if rules.reason_to_hold(path, in_head=False)]
+        hit = [
+            path
+            for path in example_paths()
+            if rules.reason_to_hold(path, in_head=False) is Reason.ATTR_FILTER
+        ]
     finally:
         rules.close()
     if hit:

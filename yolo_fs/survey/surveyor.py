@@ -154,7 +154,7 @@ class Pipeline:
             return Rejected(checked.faults)
         if checked.secrets:
             return Held(Reason.SECRET, checked.secrets)
-        if reason := self._find_reason_to_hold(place.path, in_head, obstacle):
+        if reason := self._find_reason_to_hold(place.path, head, in_head, obstacle):
             is_local = reason is Reason.GITIGNORED and not place.path.startswith(PLANNING_ROOT)
             return Ignored() if is_local else Held(reason)
         if lost := lost_from(self._repository, place, content.data, in_head, head.tip):
@@ -179,12 +179,14 @@ class Pipeline:
         )
 
     def _find_reason_to_hold(
-        self, path: str, in_head: str | None, obstacle: Reason | None
+        self, path: str, head: Head, in_head: str | None, obstacle: Reason | None
     ) -> Reason | None:
         if not self._settings.config.auto_commit:
             return Reason.AUTO_COMMIT_OFF
         if obstacle:
             return obstacle
+        if in_head is None and self._repository.submodule_above(head.tip, path):
+            return Reason.FOREIGN_REPOSITORY
         paths, self._asked = self._asked, ()
         if paths:
             with contextlib.suppress(YoloError):  # what it refuses is asked again one by one
