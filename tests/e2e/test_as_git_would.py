@@ -7,11 +7,17 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.e2e.artifacts import artifact
+from tests.e2e.daemon import Daemon
+from tests.e2e.repo import Repo
 from yolo_fs.cli.main import run
+
+Start = Callable[..., Daemon]
 
 CRITIQUE = ".yolo-planning/phases/01-login/critique.jsonl"
 LINE = (
@@ -122,6 +128,26 @@ def test_the_author_that_the_configuration_names_is_the_author(place: Place) -> 
     place.write("one")
     place.commit()
     assert place.git("log", "-1", "--format=%an %cn", "--", CRITIQUE) == b"Alice Ada"
+
+
+def test_a_name_that_is_set_while_the_daemon_runs_counts_from_the_next_commit(
+    repo: Repo, start: Start
+) -> None:
+    def committed_by(number: int) -> str:
+        one = artifact("plan", number)
+        repo.write(one)
+        daemon.wait_committed([one])
+        return repo.look("log", "-1", "--format=%ae %ce", "--", one.path).strip()
+
+    daemon = start(repo)
+    before = committed_by(0)
+    repo.git("config", "user.email", "countess@example.org")
+    assert committed_by(1) == "countess@example.org countess@example.org" != before
+    (repo.root.parent / "of-branch").write_text("[author]\n\temail = branch@example.org\n")
+    repo.git("config", "includeIf.onbranch:feat/.path", str(repo.root.parent / "of-branch"))
+    assert committed_by(2) == "countess@example.org countess@example.org"
+    repo.git("checkout", "-q", "-b", "feat/login")
+    assert committed_by(3) == "branch@example.org countess@example.org"
 
 
 def test_a_name_in_another_encoding_is_that_of_git_byte_for_byte(place: Place) -> None:

@@ -17,7 +17,7 @@ from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git.index import IndexSync, IndexUpdate
 from yolo_fs.git.object_format import GitObject
 from yolo_fs.git.refs import RefUpdater
-from yolo_fs.git.repository import Head, Repository
+from yolo_fs.git.repository import Head, Repository, Setting
 from yolo_fs.system import failpoint
 from yolo_fs.system.files import Stamp
 
@@ -74,11 +74,9 @@ class Committer:
         self._branches = branches
         self._follower = follower
         self._now = now
-        self._author, self._committer = repository.identity("AUTHOR"), repository.identity()
-        encoding = repository.config("i18n.commitEncoding")
-        is_utf8 = not any("\ud800" <= char <= "\udfff" for char in self._author + self._committer)
-        self._encoding = [f"encoding {encoding}"] if encoding and not is_utf8 else []
-        """Header with the encoding of the user's name, as git writes it; our own text is ASCII."""
+        self._named_by: tuple[Setting, ...] | None = None
+        """The configuration when author and committer were read."""
+        self._read_names()
 
     def commit(
         self,
@@ -165,6 +163,7 @@ class Committer:
         mode_of: Callable[[str], bool | None] = lambda _path: None,
     ) -> _Chain:
         """`mode_of`: whether a file is to be executable; None for as the branch has it."""
+        self._read_names()
         tip, made, objects, follows = head.tip, [], [], []
         for entry in entries:
             blob = self._repository.objects.object_format.hash_object("blob", entry.data)
@@ -188,6 +187,22 @@ class Committer:
             made.append(CommitResult(entry.path, blob.oid, commit.oid))
             tip = commit.oid
         return _Chain(tip, tuple(made), tuple(objects), tuple(follows))
+
+    def _read_names(self) -> None:
+        """Read author and committer, anew if the configuration says anything else than before.
+
+        A user sets their name while a daemon runs, or the branch chooses it (`includeIf.onbranch`).
+        """
+        configured = self._repository.settings()
+        if configured == self._named_by:
+            return
+        self._author = self._repository.identity("AUTHOR")
+        self._committer = self._repository.identity()
+        encoding = self._repository.config("i18n.commitEncoding")
+        is_utf8 = not any("\ud800" <= char <= "\udfff" for char in self._author + self._committer)
+        self._encoding = [f"encoding {encoding}"] if encoding and not is_utf8 else []
+        """Header with the encoding of the user's name, as git writes it; our own text is ASCII."""
+        self._named_by = configured
 
     def _commit_object(self, tree: str, parent: str | None, entry: CommitRequest) -> GitObject:
         now = (entry.at or self._now()).astimezone()
