@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,19 @@ def test_what_somebody_writes_meanwhile_is_not_replaced(
         assert states.write_next(tip, ()) == first
         assert file.read_bytes() == wanted
     assert not list(team.root.rglob("*.yolo-tmp.*"))
+
+
+def test_a_phase_that_somebody_moved_away_gets_no_state_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    team = Team(tmp_path / "work")
+    team.plan_one()
+    phases = team.root / ".yolo-planning/phases"
+    (phases / "01-auth").rename(phases / "01-login")
+    with Repository(str(team.root)) as repository:
+        settings = load(repository.root)
+        states = States(repository, settings, Gatherer(repository, settings))
+        with contextlib.closing(states):
+            states.write_next(repository.head().tip, [".yolo-planning/state.json"])
+    assert not (phases / "01-auth").exists()

@@ -286,6 +286,8 @@ class States:
 
     def _is_ours_to_keep(self, path: str, *, is_over: bool) -> bool:
         full = os.path.join(self._repository.root, path)
+        if not os.path.isdir(os.path.dirname(full)):
+            return False  # somebody moved the phase away, and has not committed that
         is_asked_for = path != RUNNING and (
             (self._always and not (is_over and self._wanted == "kept"))
             # An escalation is referred to by its entry in the execution state of its phase.
