@@ -609,6 +609,7 @@ def test_no_planning_tree_is_made_in_another_repository(
             "update-index", "--add", "--cacheinfo", f"160000,{git('rev-parse', 'HEAD')},{tree.name}"
         )
         git("commit", "-q", "-m", "chore: plans are elsewhere")
+        (root / ".gitmodules").touch()
     tree.mkdir(exist_ok=True)
     before = {path.name for path in tree.iterdir()}
 

@@ -228,7 +228,9 @@ def a_submodule_elsewhere(team: Team) -> Iterator[str]:
     team.git("rm", "-rq", "--cached", TREE)
     team.git("update-index", "--add", "--cacheinfo", f"160000,{before},{TREE}")
     team.git("commit", "-qm", "chore(repo): plans are elsewhere", "--no-verify")
+    (team.root / ".gitmodules").touch()
     yield "It is a submodule"
+    (team.root / ".gitmodules").unlink()
     team.git("reset", "-q", before)
 
 
@@ -359,6 +361,9 @@ NO_TROUBLES: dict[str, Trouble] = {
     "a lock of another branch": file_says("", "{git}/refs/heads/other.lock", "", age_s=4000),
     "an unfinished temporary file": file_says("", "{git}/objects/pack/tmp_pack_x", "", age_s=4000),
     "a daemon of a machine that slept": the_daemon_says("", boot=boot_id(), last_scan_at=1.0),
+    "a daemon that waits for a tree that is there": the_daemon_says(
+        "", degraded={"reason": "not_initialised", "detail": "it is not there", "hint": ""}
+    ),
     "a young lock": file_says("", "{git}/HEAD.lock", "", age_s=1),
     "an attribute elsewhere": file_says("", ".gitattributes", "*.png filter=lfs\n", adds=True),
     "an ignored folder elsewhere": file_says("", ".gitignore", "build/\n"),

@@ -349,8 +349,8 @@ def _check_standstill(repository: Repository) -> Iterator[Symptom]:
 def _check_running_daemon(repository: Repository) -> Iterator[Symptom]:
     daemon_health = health(repository)
     yield from _check_standstill(repository)
-    if daemon_health.degraded:
-        degraded = daemon_health.degraded
+    degraded = daemon_health.degraded
+    if degraded and degraded.reason is not Reason.NOT_INITIALISED:  # told of the planning tree
         yield _build_symptom(
             degraded.reason,
             degraded.detail,

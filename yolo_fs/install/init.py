@@ -221,8 +221,14 @@ def _append(root: str, deed: AddLines) -> None:
 
 
 def tree_of_another(repository: Repository) -> Finding | None:
-    """Return what says that the planning tree lies in another repository, or None."""
-    if repository.submodule_above(repository.head().tip, f"{PLANNING_ROOT}/{_KEEPER}"):
+    """Return what says that the planning tree lies in another repository, or None.
+
+    git is asked only where there are submodules, because `status` asks this, too.
+    """
+    has_submodules = os.path.lexists(os.path.join(repository.root, ".gitmodules"))
+    if has_submodules and repository.submodule_above(
+        repository.head().tip, f"{PLANNING_ROOT}/{_KEEPER}"
+    ):
         hint = (
             f"It is a submodule. 'git rm --cached {PLANNING_ROOT}' and a commit make it a folder."
         )
