@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]
+import _thread
 import gc
 import os
 import sys
+import time
 
 from yolo_fs.cli.entry import finish, run_here
 from yolo_fs.system.ask import ends_soon, run_by_observer
@@ -74,24 +76,26 @@ def _end_as_by_ctrl_c() -> None:
     for number in (_signal.SIGTERM, _signal.SIGHUP):
         if _signal.getsignal(number) == _signal.SIG_DFL:
             _signal.signal(number, _signal.default_int_handler)
-    sys.unraisablehook = _interrupt_again
+    main_thread = _thread.get_ident()
+    sys.unraisablehook = lambda lost: _interrupt_again(main_thread, lost)
 
 
-def _interrupt_again(lost: sys.UnraisableHookArgs) -> None:
+def _interrupt_again(main_thread: int, lost: sys.UnraisableHookArgs) -> None:
     """Stop once more where the first time came in a finalizer: Python raises nothing out of one."""
     if lost.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(lost)
         return
-    import threading
-
-    main_thread = threading.main_thread().ident
     heard = (one for one in _STOPPING if _signal.getsignal(one) == _signal.default_int_handler)
     number = next(heard, None)
-    if main_thread is not None and number is not None:
-        # later: as long as the finalizer runs, it would be lost again
-        send = threading.Timer(_AGAIN_S, _signal.pthread_kill, (main_thread, number))
-        send.daemon = True
-        send.start()
+    if number is None:
+        return
+
+    def send() -> None:
+        time.sleep(_AGAIN_S)  # as long as the finalizer runs, it would be lost again
+        _signal.pthread_kill(main_thread, number)
+
+    # `threading` would wait here for the thread, which is late where the machine is loaded.
+    _thread.start_new_thread(send, ())
 
 
 def _open_closed_streams() -> None:
