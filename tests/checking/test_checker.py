@@ -102,7 +102,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]
 
 
 def plan_session(root: Path, session: str, branch: bytes) -> None:
-    readme = b"---\nmeta:\n  directive_branch: " + branch + b"\n---\n"
+    readme = b"---\nmeta:\n  session_priority: ultra\n  directive_branch: " + branch + b"\n---\n"
     write(root, f"apps/web/.local/directives/{session.lower()}/README.md", readme)
 
 

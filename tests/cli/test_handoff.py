@@ -61,7 +61,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     tree = tmp_path / "work tree"
     files = {
         READING: "# Components\n",
-        f"{SESSION}/README.md": f"---\nmeta:\n  directive_branch: {BRANCH}\n---\n",
+        f"{SESSION}/README.md": f"---\nmeta:\n  session_priority: ultra\n  directive_branch: {BRANCH}\n---\n",
         f"{SESSION}/tasks/02.md": "# Form\n",
     }
     for path, text in files.items():

@@ -33,7 +33,10 @@ def handed(repo: Repo) -> Repo:
     """Return a repository in which the architect has handed over to the executor on its branch."""
     repo.git("checkout", "-q", "-b", BRANCH)
     repo.file("apps/web/docs/guides/component-paradigm.md", "# Components\n")
-    repo.file(f"{SESSION}/README.md", f"---\nmeta:\n  directive_branch: {BRANCH}\n---\n")
+    repo.file(
+        f"{SESSION}/README.md",
+        f"---\nmeta:\n  session_priority: ultra\n  directive_branch: {BRANCH}\n---\n",
+    )
     repo.file(f"{SESSION}/tasks/02.md", "# Form\n")
     repo.git("add", "-A")
     repo.git("commit", "-q", "-m", "chore: directive")
@@ -121,7 +124,7 @@ def test_without_its_handoff_the_executor_stops_and_with_it_taken_away_everybody
     assert edit(handed)["hookSpecificOutput"]["permissionDecision"] == "deny"
     mending = {"file_path": str(handoff)}
     assert asked(handed, "pre-tool-use", tool_name="Write", tool_input=mending) == {}
-    readme = f"---\nmeta:\n  directive_branch: {BRANCH}\n  status: archived\n---\n"
+    readme = f"---\nmeta:\n  session_priority: ultra\n  directive_branch: {BRANCH}\n  status: archived\n---\n"
     handed.file(f"{SESSION}/README.md", readme)
     assert edit(handed) == {}
 
@@ -150,7 +153,10 @@ def test_a_fault_of_the_sessions_readme_is_mended_by_whoever_is_told_to(handed: 
     shell = {"tool_name": "Bash", "tool_input": {"command": f"sed -i s/owner/x/ {readme}"}}
     for asking in (mending, shell):
         assert asked(handed, "pre-tool-use", agent_type="executor", **asking) == {}
-    handed.file(f"{SESSION}/README.md", f"---\nmeta:\n  directive_branch: {BRANCH}\n---\n")
+    handed.file(
+        f"{SESSION}/README.md",
+        f"---\nmeta:\n  session_priority: ultra\n  directive_branch: {BRANCH}\n---\n",
+    )
     assert edit(handed, agent_type="executor") == {}
 
 
@@ -164,7 +170,10 @@ def test_a_readme_that_names_no_branch_is_that_of_none(handed: Repo, value: str)
 
 def test_of_two_sessions_on_a_branch_the_one_that_has_handed_over_counts(handed: Repo) -> None:
     other = f"{SESSION[:-1]}1"
-    handed.file(f"{other}/README.md", f"---\nmeta:\n  directive_branch: {BRANCH}\n---\n")
+    handed.file(
+        f"{other}/README.md",
+        f"---\nmeta:\n  session_priority: ultra\n  directive_branch: {BRANCH}\n---\n",
+    )
     assert handed.yolo_fs("handoff", "check", "--as", "executor").returncode == 0
     assert edit(handed, agent_type="executor") == {}
     (handed.root / SESSION / "HANDOFF.md").unlink()

@@ -205,7 +205,10 @@ def test_no_name_of_a_role_switches_the_check_of_a_commit_off(hooked: Repo, role
 
 
 def test_an_executor_whose_handoff_is_missing_commits_nothing(hooked: Repo) -> None:
-    hooked.file(f"{SESSION}/README.md", "---\nmeta:\n  directive_branch: directive/login\n---\n")
+    hooked.file(
+        f"{SESSION}/README.md",
+        "---\nmeta:\n  session_priority: ultra\n  directive_branch: directive/login\n---\n",
+    )
     hooked.git("switch", "-q", "-c", "directive/login")
     stage(hooked, "src/a.py", b"a = 1\n")
     message = ("commit", "-q", "-m", "feat(01-01): T1 a")
@@ -215,7 +218,10 @@ def test_an_executor_whose_handoff_is_missing_commits_nothing(hooked: Repo) -> N
 
 
 def test_a_commit_to_another_branch_than_the_directives_is_refused(hooked: Repo) -> None:
-    hooked.file(f"{SESSION}/README.md", "---\nmeta:\n  directive_branch: directive/login\n---\n")
+    hooked.file(
+        f"{SESSION}/README.md",
+        "---\nmeta:\n  session_priority: ultra\n  directive_branch: directive/login\n---\n",
+    )
     hooked.file(f"{SESSION}/HANDOFF.md", HANDOFF)
     code, said = git(hooked, "commit", "--allow-empty", "-m", "feat(01-01): T1 a")
     assert (code, "branch_mismatch" in said, "git switch directive/login" in said) == (
