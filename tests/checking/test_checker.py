@@ -95,6 +95,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]
             write(root, os.fsdecode(mentioned).rstrip("/"), b"something\n")
         if file.path.endswith("/HANDOFF.md") and (handed := _HANDED.search(file.data)):
             plan_session(root, handed[2].decode(), handed[4])
+    begin = ["-c", "user.name=a", "-c", "user.email=a@b.invalid", "commit", "-q", "--allow-empty", "-m", "chore: begin"]  # fmt: skip
+    subprocess.run(["git", *begin], cwd=root, check=True)
     with pytest.MonkeyPatch.context() as patch, Repository(str(root), durable=False) as found:
         patch.setenv("XDG_CONFIG_HOME", str(root.parent / "no config"))
         patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
