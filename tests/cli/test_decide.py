@@ -55,7 +55,7 @@ def test_the_lead_accepts_a_plan_once_and_the_daemon_commits_it(
     assert len((team.root / LOG).read_text().splitlines()) == 1
 
 
-@pytest.mark.parametrize("agent", ["dev", "senior", "fe-lead", "architect", "nobody"])
+@pytest.mark.parametrize("agent", ["dev", "senior", "fe-lead", "architect"])
 def test_nobody_but_the_lead_of_its_department_accepts_a_plan(
     team: Team, capsys: pytest.CaptureFixture[str], agent: str
 ) -> None:

@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
+from tests.cli.test_own_verbs import all_verbs
 from tests.support.teams import Team
 from yolo_fs import __version__
 from yolo_fs.artifacts.meanings import meanings_of
@@ -15,6 +17,7 @@ from yolo_fs.artifacts.table import ARTIFACTS, Home
 from yolo_fs.checking.examples import example_of, skeleton_of
 from yolo_fs.checking.remedies import remedy_of
 from yolo_fs.cli.main import VERBS, run
+from yolo_fs.cli.reply import AS_ENV
 from yolo_fs.core.reasons import Exit, Reason
 from yolo_fs.protocol.departments import DEPARTMENTS
 from yolo_fs.protocol.gates import GATES
@@ -169,6 +172,54 @@ def test_the_daemon_commits_no_skeleton(
     typed("new", kind, "--plan", "01-01", "-C", str(team.root), capsys=capsys)
     team.once()
     assert "docs(01)" not in team.git("log", "--format=%s", "--all")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("developer", "dev"), ("backend-dev", "dev"), ("front-end-dev", "fe-dev"),
+        ("frontend_developer", "fe-dev"), ("UI/UX Lead", "ux-lead"), ("tech-lead", "lead"),
+        ("Junior Developer", "dev"), ("yolo-be-tester", "tester"), ("product-owner", "po"),
+        ("archtect", "architect"),
+    ],
+)  # fmt: skip
+def test_a_name_that_no_agent_has_is_answered_with_the_one_that_was_meant(
+    name: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, told = typed("may", name, "write", "src/a.py", capsys=capsys)
+    assert code == Exit.USAGE and f"Did you mean {meant}? There are: " in told
+
+
+WHO_ACTS = {
+    name: command
+    for name, command in all_verbs().items()
+    if any(isinstance(each, click.Option) and each.envvar == AS_ENV for each in command.params)
+}
+
+
+@pytest.mark.parametrize("name", WHO_ACTS)
+def test_every_verb_refuses_a_role_that_is_not_there_and_names_the_one_that_was_meant(
+    team: Team, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = name.split()
+    for each in WHO_ACTS[name].params:
+        if isinstance(each, click.Argument):
+            words += ["01-01/T1"]
+        elif each.required and isinstance(each, click.Option) and each.envvar is None:
+            values = each.type.choices if isinstance(each.type, click.Choice) else ["x"]
+            words += [each.opts[0], values[0]]
+    if name == "phase sign-off":
+        words[-1] = "01"
+    monkeypatch.setenv("YOLO_FS_ROLE", "developer")
+    code, told = typed(*words, "-C", str(team.root), capsys=capsys)
+    assert code == Exit.USAGE and "Did you mean dev? There are: " in told, told
+
+
+def test_a_session_of_a_role_that_is_not_there_begins_and_is_warned(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, told = typed("resume", "--as", "developer", "-C", str(team.root), capsys=capsys)
+    assert code == Exit.DONE and "Did you mean dev? There are: " in told
 
 
 def test_every_name_of_the_protocol_is_explained_even_without_a_repository(

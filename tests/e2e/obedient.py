@@ -15,7 +15,7 @@ from typing import Any
 from yolo_fs.cli.main import run
 
 _FINDING = re.compile(
-    r"(?:- )?(?P<path>[^:\s]+)(?::(?P<line>\d+))?(?: at (?P<at>/\S*))?: (?P<reason>[a-z0-9_]+): "
+    r"(?:- )?(?P<path>[^:]+?)(?::(?P<line>\d+))?(?: at (?P<at>/\S*))?: (?P<reason>[a-z0-9_]+): "
     r"(?P<said>.*)"
 )
 _FIXABLE = re.compile(r"(?P<fixable>\d+) of (?P<all>\d+) fixable: yolo-fs (?P<command>.+)")
@@ -26,6 +26,7 @@ _TAKE = re.compile(r"Take (?P<what>\S+) out of the `(?P<key>\w+)` of (?P<whose>\
 _LATIN = re.compile(r"'(?P<command>iconv [^']*) FILE'")
 _HASHES = re.compile(r"'(?P<command>git log [^']*)' lists")
 _KEY = re.compile(r"got the key '(?P<key>\w+)'; expected one of the keys (?P<first>\w+)")
+_CORRECTED = "  corrected: "
 _EXPECTED = re.compile(r"; expected (?P<expected>.*?)(?:\. [A-Z'].*|\. [a-z][a-z ]+.*)?$")
 
 
@@ -44,6 +45,8 @@ class Obedient:
         self.root = root
         self.phase = phase
         """The folder of the phase that it works in: the one thing that it knows by itself."""
+        self._moved: dict[str, str] = {}
+        """Files that it renamed, and their names since."""
         self._gone: set[str] = set()
         """Places of keys that it took away."""
 
@@ -53,11 +56,32 @@ class Obedient:
         if fixable and fixable["fixable"] == fixable["all"]:
             self._run(fixable["command"])
             return
-        for line in message.splitlines():
+        for line in self._take_over(message).splitlines():
             if found := _FINDING.fullmatch(line):
                 self._mend(found)
         if fixable:
             self._run(fixable["command"])
+
+    def _take_over(self, message: str) -> str:
+        """Put each line that is shown corrected in its place; return what is said of others."""
+        said = message.splitlines()
+        for number, line in enumerate(said):
+            if not line.startswith(_CORRECTED):
+                continue
+            of = next(
+                found for each in reversed(said[:number]) if (found := _FINDING.fullmatch(each))
+            )
+            path, at = self.root / of["path"], int(of["line"])
+            lines = path.read_text().splitlines()
+            lines[at - 1] = line.removeprefix(_CORRECTED)
+            path.write_text("".join(f"{each}\n" for each in lines))
+            about = (of["path"], of["line"])
+            said = [
+                "" if (found := _FINDING.fullmatch(each)) and (found["path"], found["line"]) == about
+                else each
+                for each in said
+            ]  # fmt: skip
+        return "\n".join(said)
 
     def _run(self, command: str) -> str:
         return said_by(*shlex.split(command), "-C", str(self.root))
@@ -67,7 +91,7 @@ class Obedient:
             return
         if found["reason"] in ("state_conflict", "totals_disagree"):
             return  # which of two values is wrong is not said, and cannot be
-        path, said = self.root / found["path"], found["said"]
+        path, said = self.root / self._moved.get(found["path"], found["path"]), found["said"]
         number = int(found["line"] or 0)
         for pattern, act in self._acts(path, number, found["at"] or ""):
             if told := pattern.search(said):
@@ -81,6 +105,7 @@ class Obedient:
             fresh = self.root / told["path"].replace("NN-SLUG", self.phase)
             fresh.parent.mkdir(parents=True, exist_ok=True)
             path.rename(fresh)
+            self._moved[str(path.relative_to(self.root))] = told["path"]
 
         def example(told: re.Match[str]) -> None:
             text = self._run(told["command"])
@@ -107,6 +132,13 @@ class Obedient:
         def keep_one(told: re.Match[str]) -> None:
             self._change(path, number, {})
 
+        def keep_above(told: re.Match[str]) -> None:
+            text = path.read_text()
+            above = re.sub(
+                r"^=======$.*?^>>>>>>>[^\n]*\n", "", text, flags=re.MULTILINE | re.DOTALL
+            )
+            path.write_text(re.sub(r"^<<<<<<<.*\n", "", above, flags=re.MULTILINE))
+
         def latin(told: re.Match[str]) -> None:
             words = [*shlex.split(told["command"]), str(path)]
             path.write_bytes(subprocess.run(words, capture_output=True, check=True).stdout)
@@ -130,6 +162,7 @@ class Obedient:
             (_TAKE, take),
             (re.compile(r"[Tt]ake it out of"), take_it),
             (re.compile("keep one of the two"), keep_one),
+            (re.compile("keep the lines above ======="), keep_above),
             (_LATIN, latin),
             (_HASHES, newest),
             (_KEY, rename_key),

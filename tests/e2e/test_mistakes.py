@@ -40,6 +40,10 @@ HEADER, FIRST, SECOND = records_of("plan", "01-01.plan.jsonl")[:3]
     record | {"ch": [], "s": "partial"} for record in records_of("", "01-01.summary.jsonl")
 ]
 TEST_PLAN = records_of("test-plan")[0]
+RESEARCH = records_of("research")[0]
+REVIEW = records_of("code-review")[0]
+QA = records_of("qa-code")[0]
+ARCHITECTURE = example_of("architecture")
 
 
 def finding(**changes: Any) -> str:
@@ -48,6 +52,10 @@ def finding(**changes: Any) -> str:
 
 def plan(header: dict[str, Any] | None = None, *tasks: dict[str, Any]) -> str:
     return lines(HEADER | (header or {}), *(tasks or (FIRST, SECOND)))
+
+
+def research(**changes: Any) -> str:
+    return lines(RESEARCH | changes)
 
 
 def summary(**changes: Any) -> str:
@@ -148,6 +156,107 @@ MISTAKES: dict[str, tuple[str, str | bytes]] = {
     "a title alone": ("architecture.toon", "title: x\n"),
     "empty sections": ("architecture.toon", "tech_decisions[0]:\ncomponents[0]:\n"),
     "JSON for TOON": ("architecture.toon", '{"title": "x"}\n'),
+    # What agents wrote in the history of a real team.
+    "no text where one may be": ("01-01.plan.jsonl", plan(None, FIRST | {"spec": "", "ts": ""})),
+    "artefacts in words": ("01-01.plan.jsonl", plan({"mh": {"tr": [], "ar": ["a file"], "kl": []}})),
+    "an artefact without its path": ("01-01.plan.jsonl", plan({"mh": {"tr": [], "ar": [{"pv": "x"}], "kl": []}})),
+    "a plan by its last number": ("01-02.plan.jsonl", plan({"n": "02", "d": ["01"]})),
+    "a compound number": ("01-01.plan.jsonl", plan({"n": "01-01"})),
+    "a compound phase": ("01-01.plan.jsonl", plan({"p": "01-01"})),
+    "a phase without its zero": ("01-01.plan.jsonl", plan({"p": "1"})),
+    "numbers for ids": ("01-01.plan.jsonl", plan({"p": 1, "n": 1})),
+    "old names": ("01-01.plan.jsonl", lines({
+        "phase": "01", "plan": "01", "title": "Tokens", "wave": 1, "depends_on": [],
+        "must_haves": {"tr": [], "ar": [], "kl": []}, "obj": "x"}, FIRST)),
+    "old names in a summary": ("01-01.summary.jsonl", lines({
+        "phase": "01", "plan": "01", "title": "Tokens", "status": "partial", "date": "2026-02-19",
+        "tasks_completed": 1, "tasks_total": 2, "commits": [], "files": [], "deviations": [],
+        "built": ["x"], "tst": "no_tests"})),
+    "no objective": ("01-01.plan.jsonl", lines({k: v for k, v in HEADER.items() if k != "obj"}, FIRST)),
+    "no type of task": ("01-01.plan.jsonl", plan(None, {k: v for k, v in FIRST.items() if k != "tp"})),
+    "tasks in the header": ("01-01.plan.jsonl", lines(HEADER | {"tasks": [FIRST, SECOND]})),
+    "deviations of another form": ("01-01.summary.jsonl", summary(dv=[{"f": "x", "d": "y"}])),
+    "one deviation": ("01-01.summary.jsonl", summary(dv="none")),
+    # Forms of text.
+    "YAML": ("critique.jsonl", "- id: C1\n  cat: gap\n  sev: major\n  q: Why?\n"),
+    "YAML without a list": ("critique.jsonl", "id: C1\ncat: gap\nsev: major\nq: Why?\n"),
+    "front matter": ("critique.jsonl", f"---\nrole: critic\n---\n{GOOD}"),
+    "CSV": ("critique.jsonl", "id,cat,sev,q\nC1,gap,major,Why?\n"),
+    "XML": ("critique.jsonl", "<finding id='C1'><q>Why?</q></finding>\n"),
+    "keys without quotes": ("critique.jsonl", "{" + ", ".join(f"{key}: {value!r}" for key, value in FINDING.items()) + "}\n"),
+    "what a reader prints": ("critique.jsonl", f"     1\t{GOOD}     2\t{finding(id='C2')}"),
+    "what a reader prints, with arrows": ("critique.jsonl", f"     1→{GOOD}"),
+    "a list of Markdown": ("critique.jsonl", f"- {GOOD}- {finding(id='C2')}"),
+    "a diff": ("critique.jsonl", f"+{GOOD}+{finding(id='C2')}"),
+    "backticks": ("critique.jsonl", f"`{GOOD.strip()}`\n"),
+    "what is left out": ("critique.jsonl", f"{GOOD}...\n"),
+    "what is left out, in words": ("critique.jsonl", f"{GOOD}// ... rest unchanged\n"),
+    "marks of a conflict": ("critique.jsonl", f"<<<<<<< HEAD\n{GOOD}=======\n{finding(id='C2')}>>>>>>> other\n"),
+    "a wrapper": ("critique.jsonl", json.dumps({"findings": [FINDING]}) + "\n"),
+    "a wrapper of the kind": ("critique.jsonl", json.dumps({"critique": [FINDING, FINDING | {"id": "C2"}]}, indent=2) + "\n"),
+    "JSON in a text": ("critique.jsonl", json.dumps(GOOD.strip()) + "\n"),
+    "spaces that do not break": ("critique.jsonl", GOOD.replace(": ", ":\u00a0")),
+    "colours": ("critique.jsonl", f"\x1b[32m{GOOD.strip()}\x1b[0m\n"),
+    "a line break in a text": ("critique.jsonl", GOOD.replace("Ask", "Ask\nagain")),
+    "a tab in a text": ("critique.jsonl", GOOD.replace("Ask", "Ask\tagain")),
+    "HTML": ("critique.jsonl", GOOD.replace('"', "&quot;")),
+    "infinity": ("critique.jsonl", GOOD.replace('"Ask"', "Infinity")),
+    "a comment behind": ("critique.jsonl", GOOD.replace("}", "} # first")),
+    "half a fence": ("critique.jsonl", f"{GOOD}```\n"),
+    "a path that cannot be": ("critique.jsonl", GOOD.replace("Ask", r"C:\dir")),
+    # Values.
+    "an id twice": ("critique.jsonl", GOOD + finding(q="How?")),
+    "an id of three": ("critique.jsonl", GOOD + finding(q="How?") + finding(q="Who?")),
+    "a dotted day": ("01-01.summary.jsonl", summary(dt="2026.11.28")),
+    "a German day": ("01-01.summary.jsonl", summary(dt="28.11.2026")),
+    "an American day": ("research.jsonl", research(dt="11/28/2026")),
+    "a moment": ("research.jsonl", research(dt="2026-11-28T10:00:00Z")),
+    "a moment in seconds": ("research.jsonl", research(dt=1795000000)),
+    "a day without zeros": ("research.jsonl", research(dt="2026-2-9")),
+    "a month alone": ("research.jsonl", research(dt="2026-02")),
+    "more than all": ("critique.jsonl", finding(cf=120)),
+    "a number in words": ("01-01.summary.jsonl", summary(tc="one")),
+    "yes for true": ("test-plan.jsonl", lines(TEST_PLAN | {"red": "yes"})),
+    "one for true": ("test-plan.jsonl", lines(TEST_PLAN | {"red": 1})),
+    "HEAD for a commit": ("01-01.summary.jsonl", summary(ch=["HEAD"])),
+    "a commit with its subject": ("01-01.summary.jsonl", summary(ch=["4f1c2aa feat: x"])),
+    "a path with a line": ("01-01.plan.jsonl", plan({"fm": ["src/a.py:12"]})),
+    "a path of Windows": ("01-01.plan.jsonl", plan({"fm": [r"src\a.py"]})),
+    "a path with a dot": ("01-01.plan.jsonl", plan({"fm": ["./src/a.py"]})),
+    "a path from home": ("01-01.plan.jsonl", plan({"fm": ["~/src/a.py"]})),
+    "null for a list": ("01-01.summary.jsonl", summary(fm=None)),
+    "null for a required text": ("critique.jsonl", finding(q=None)),
+    "spaces for a required text": ("critique.jsonl", finding(q="  ")),
+    "TBD": ("critique.jsonl", finding(sev="TBD")),
+    "n/a": ("critique.jsonl", finding(cat="n/a")),
+    "a list with one word": ("critique.jsonl", finding(sev=["major"])),
+    "a task's number": ("01-01.plan.jsonl", plan(None, FIRST | {"id": 1})),
+    "a dependency that is no list": ("01-01.plan.jsonl", plan(None, FIRST, SECOND | {"td": "T1"})),
+    "a task before its header": ("01-01.plan.jsonl", lines(FIRST, HEADER, SECOND)),
+    "a result in another case": ("qa-code.jsonl", lines(*[QA | {"r": "pass"}])),
+    "a result in words": ("qa-code.jsonl", lines(*[QA | {"r": "Passed"}])),
+    # Names.
+    "plan.jsonl": ("plan.jsonl", plan()),
+    "summary.jsonl": ("summary.jsonl", summary()),
+    "a plan with one digit": ("01-1.plan.jsonl", plan()),
+    "a plan without a phase": ("01.plan.jsonl", plan()),
+    "a plan with hyphens": ("01-01-plan.jsonl", plan()),
+    "an underscore": ("code_review.jsonl", lines(REVIEW)),
+    "a department in full": ("backend-critique.jsonl", GOOD),
+    "a frontend in full": ("frontend-critique.jsonl", GOOD),
+    "an ending of YAML": ("critique.yaml", "- id: C1\n"),
+    "an ending of Markdown": ("critique.md", "# Critique\n"),
+    "a copy": ("critique (1).jsonl", GOOD),
+    "a temporary name": ("critique.jsonl.new", GOOD),
+    "another phase's plan": ("02-01.plan.jsonl", plan({"p": "02"})),
+    # TOON.
+    "TOON that is YAML": ("architecture.toon", "tech_decisions:\n  - id: 1\n"),
+    "TOON in a fence": ("architecture.toon", f"```toon\n{ARCHITECTURE}```\n"),
+    "TOON with tabs": ("architecture.toon", ARCHITECTURE.replace("  ", "\t")),
+    "TOON that counts wrong": ("architecture.toon", ARCHITECTURE.replace("[2]", "[3]", 1)),
+    # Whole files.
+    "a state of one's own": (".execution-state.json", "not json\n"),
+    "a handoff for a decision": ("decisions.jsonl", lines({"decision": "x"})),
 }  # fmt: skip
 
 
@@ -232,7 +341,24 @@ def test_most_of_these_mistakes_are_refused(root: Path) -> None:
         path = written(root, name, content)
         refused += run(["validate", str(path)]) != 0
         path.unlink()
-    assert refused >= 42, refused
+    assert refused >= 90, refused
+
+
+def test_an_id_that_is_used_twice_is_told_a_free_one(root: Path) -> None:
+    path = written(
+        root,
+        "critique.jsonl",
+        GOOD + finding(q="How?") + finding(id="C7", q="Who?") + finding(q="When?"),
+    )
+    Obedient(root, PHASE).obey(told_by_validate(root, path).replace("warning: ", ""))
+    ids = [json.loads(line)["id"] for line in path.read_text().splitlines()]
+    assert ids == ["C1", "C8", "C7", "C9"]
+
+
+def test_a_text_that_must_be_there_is_asked_for_and_not_made_up(root: Path) -> None:
+    path = written(root, "critique.jsonl", finding(q=None))
+    assert run(["fix", str(path), "--write"]) == 1
+    assert json.loads(path.read_text())["q"] is None and run(["validate"]) == 1
 
 
 KINDS = [

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from yolo_fs.cli.hook_question import may_destroy
-from yolo_fs.core.tool_calls import command_in
+from yolo_fs.core.tool_calls import AGENT_KEYS, agent_in, command_in
 from yolo_fs.hooks.hosts import parse_input
 
 WORDS = ["git", "-C", "a folder", "checkout", "--", "it's"]
@@ -30,3 +30,11 @@ def test_the_quick_and_the_whole_check_see_the_same_command() -> None:
         "pre-tool-use", "codex", "/", {"tool_name": "shell", "tool_input": {"command": WORDS}}
     )
     assert may_destroy({"command": WORDS}) is bool(whole.call.destructions) is True
+
+
+@pytest.mark.parametrize("key", AGENT_KEYS)
+def test_the_quick_reader_of_a_hook_and_the_full_one_are_told_the_same_agent(key: str) -> None:
+    payload = {"hook_event_name": "TaskCompleted", key: "dev-1"}
+    assert (
+        parse_input("task-completed", "claude", ".", payload).agent == agent_in(payload) == "dev-1"
+    )

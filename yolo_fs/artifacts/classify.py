@@ -331,9 +331,10 @@ def intended_path(path: str) -> str | None:
 def misnamed(path: str) -> Finding | None:
     """Return a finding about a name that is nearly an artifact's, or None."""
     if original := _find_original(path):
-        message = f"a copy, as programs that synchronise folders leave it, of {original}"
-        hint = "Take over what only the copy has, then remove it."
-        return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, "one file", hint)
+        message = "a copy, as programs that synchronise folders leave it"
+        hint = "Rename the file. If that one exists already, take over what only the copy has, "
+        hint += "then remove it."
+        return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, original, hint)
     guesses = (intended_path, _guess_role_handoff, _guess_handoff_name, _guess_document_name)
     meant = next(filter(None, (guess(path) for guess in guesses)), None)
     if meant is None:

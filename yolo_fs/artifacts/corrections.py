@@ -23,7 +23,6 @@ from yolo_fs.schemas.base import (
     Form,
     Wire,
     listed_values,
-    must_say_something,
     shapes_within,
 )
 from yolo_fs.schemas.layout import Record
@@ -190,9 +189,6 @@ def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> di
             continue
         if field is None or (item is None and not field.is_required()):
             result[key] = item
-            continue
-        if item is None and must_say_something(field):
-            result[key] = ""  # the author says as little by it
             continue
         item = _resolve_alias(field, key, item, by.aliases)
         item = _fitting(field.annotation, item, key)

@@ -8,6 +8,7 @@ left out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -202,9 +203,11 @@ def _plan_name(place: Place, records: Sequence[Record], _: Surroundings) -> Iter
 
 def _check_phase_of_name(place: Place) -> Iterator[Located]:
     if place.phase and place.plan and place.phase.number != place.plan.phase:
-        expected = f"a plan of phase {place.phase.number}, as the directory is named"
+        folder, _, name = place.path.rpartition("/")
+        own = name.replace(f"{place.plan.phase}-", f"{place.phase.number}-", 1)
         message = f"the file is named after phase {place.plan.phase}"
-        yield 0, Fault(Reason.PHASE_MISMATCH, "", message, expected)
+        hint = "Rename the file."
+        yield 0, Fault(Reason.PHASE_MISMATCH, "", message, f"{folder}/{own}", hint)
 
 
 _PHASE_KEYS = ("phase", "from_phase", "p", "ph")
@@ -236,15 +239,31 @@ def _check_unique_ids(_: Place, records: Sequence[Record], __: Surroundings) -> 
 
 def _repeated(records: Sequence[Record]) -> Iterator[Located]:
     seen: dict[tuple[str, ...], int] = {}
-    for line, value in records:
-        name = value.get("id")
-        if not isinstance(name, str):
-            continue
+    named = [
+        (line, value, name) for line, value in records if isinstance(name := value.get("id"), str)
+    ]
+    taken = {name for _, _, name in named}
+    for line, value, name in named:
         of = (str(value.get("plan", "")), str(value.get("rd", "")))
         first = seen.setdefault((name, *of), line)
         if first != line:
             message = f"{name!r} is already used on line {first}"
-            yield line, Fault(Reason.DUPLICATE_ID, "/id", message, "an id of its own")
+            free = _next_id(name, taken)
+            taken.add(free)
+            expected = f"an id of its own, such as {free}"
+            yield line, Fault(Reason.DUPLICATE_ID, "/id", message, expected)
+
+
+def _next_id(name: str, taken: Collection[str]) -> str:
+    """Return an id of the same form that is free: `C4` where C1 and C3 are taken."""
+    stem = name.rstrip("0123456789")
+    numbers = [each.removeprefix(stem) for each in taken if each.startswith(stem)]
+    # A number that no author types by hand would take long to convert.
+    highest = max((int(number) for number in numbers if _SHORT.fullmatch(number)), default=1)
+    return f"{stem}{highest + 1:0{len(name) - len(stem)}}"
+
+
+_SHORT = re.compile(r"[0-9]{1,6}")
 
 
 def _check_task_graph(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
@@ -263,8 +282,12 @@ def _check_task_graph(_: Place, records: Sequence[Record], __: Surroundings) -> 
                 seen = f"{needed} is of another plan, which comes first by `d`"
                 yield line, Fault(Reason.UNTIDY_FORM, at, seen, _one_of(tasks), grade=Grade.SHOULD)
             elif needed not in tasks:
-                seen, known = f"no task {needed!r} in this plan", _one_of(tasks)
-                yield line, Fault(Reason.UNKNOWN_REFERENCE, at, seen, known, grade=Grade.SHOULD)
+                seen, others = f"no task {needed!r} in this plan", tasks.keys() - {name}
+                known, hint = _one_of(others), "Take it out of `td` if none is meant."
+                yield (
+                    line,
+                    Fault(Reason.UNKNOWN_REFERENCE, at, seen, known, hint, grade=Grade.SHOULD),
+                )
             else:
                 graph[name].append(needed)
     if circle := _circle(graph):
@@ -408,7 +431,7 @@ def _texts(value: object) -> tuple[str, ...]:
 _PLANS = "'yolo-fs status -v'"
 
 
-def _one_of(names: Mapping[str, object], shown_by: str = "") -> str:
+def _one_of(names: Iterable[str], shown_by: str = "") -> str:
     return shortened(sorted(names), shown_by=shown_by) or "one that is there; none is yet"
 
 

@@ -122,7 +122,7 @@ def _mend_json(text: str, kind: Kind, by: Correction | None) -> str:
                 for each in _objects_in(text)
             ] or lines
         lines = _drop_copies([line for line in lines if line.strip(" \t\r")], kind)
-        lines = _unfold_list(lines, kind)
+        lines = _put_header_first(_unfold_list(lines, kind), kind)
     return "\n".join(_mend_records(lines, kind, by))
 
 
@@ -238,6 +238,18 @@ def _unfold_list(lines: Sequence[str], kind: Kind) -> list[str]:
         return list(lines)
     records = [whole, *members] if artifact.header else members
     return [_written_like(lines[0], record) for record in records]
+
+
+def _put_header_first(lines: Sequence[str], kind: Kind) -> list[str]:
+    """Return the lines with the only header on top, where a line of the body precedes it."""
+    artifact = artifact_of(kind)
+    if artifact is None or not artifact.header or not artifact.body or artifact.repeats_header:
+        return list(lines)
+    records = [_record(line) or {} for line in lines]
+    at = [number for number, each in enumerate(records) if artifact.looks_like_header(each)]
+    if len(at) != 1 or not all(records):
+        return list(lines)
+    return [lines[at[0]], *lines[: at[0]], *lines[at[0] + 1 :]]
 
 
 def _drop_copies(lines: Sequence[str], kind: Kind) -> list[str]:

@@ -241,8 +241,12 @@ class Artifact(NamedTuple):
         """Return whether a record is the first of its file."""
         if record.line == 1 or not (self.header and self.body):
             return True
+        return self.looks_like_header(record.value)
+
+    def looks_like_header(self, value: Mapping[str, Any]) -> bool:
+        """Return whether an object has more keys of the header than of a line below it."""
         own = [
-            shape_named(name).model_fields.keys() & record.value.keys()
+            shape_named(name).model_fields.keys() & value.keys()
             for name in (self.header, self.body[-1])
         ]
         return len(own[0]) > len(own[1])

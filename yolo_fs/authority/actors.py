@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from yolo_fs.artifacts.verdicts import Place
-from yolo_fs.core.reasons import Reason, YoloError, hint_for_unknown, safe
+from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.evidence.facts import Switches
 from yolo_fs.protocol.authority import ROUTES, ROUTING_RULES
 from yolo_fs.protocol.departments import (
@@ -26,7 +26,7 @@ from yolo_fs.protocol.departments import (
 )
 from yolo_fs.protocol.escalation import CHAINS, ESCALATES_BY_ROLE, RULES, Rule
 from yolo_fs.protocol.handoffs import DirectiveRole
-from yolo_fs.protocol.roster import AGENT_BY_NAME, Agent, bare_name
+from yolo_fs.protocol.roster import AGENT_BY_NAME, Agent, bare_name, hint_for_agent
 
 BRING = ("the question or blocker", "the relevant context of your work", "your recommendation")
 
@@ -226,7 +226,7 @@ def is_second(department: Dept | None) -> bool:
 
 
 def _error_for_unknown_agent(name: str, where: str = "") -> YoloError:
-    hint = hint_for_unknown(name, (*AGENT_BY_NAME, Role.GO, Role.USER))
+    hint = hint_for_agent(name, (Role.GO, Role.USER))
     return YoloError(Reason.UNKNOWN_NAME, f"unknown agent {safe(name)!r}{where}", hint=hint)
 
 

@@ -4,6 +4,7 @@ alike.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,7 +35,7 @@ from yolo_fs.handoffs.lifecycle import (
 from yolo_fs.handoffs.packets import FENCE, ParsedPacket, from_front_matter, packet_of
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, Dept
 from yolo_fs.schemas.layout import Format, Record
-from yolo_fs.system.readers import NO_VALUE, READERS, read_lines
+from yolo_fs.system.readers import READERS, read_lines
 from yolo_fs.system.text_checks import FindingList, Limits, Reading, decode
 from yolo_fs.workspace.settings import Settings
 
@@ -87,7 +88,7 @@ class Checker:
             if settings.mode.strict:
                 faults = tuple(map(_refused, faults))
         faults = tuple(
-            _add_example_hint(finding, place) for finding in _merge_prose_faults(faults, records)
+            _add_example_hint(finding, place) for finding in _merge_prose_faults(faults, data)
         )
         secrets = find_secrets(data, path, frozenset(settings.policy.secrets_allowed))
         return Checked(records, faults, secrets, reading.torn)
@@ -220,19 +221,21 @@ class Checker:
         return facts
 
 
-def _merge_prose_faults(
-    findings: Sequence[Finding], records: Sequence[Record]
-) -> Sequence[Finding]:
+def _merge_prose_faults(findings: Sequence[Finding], data: bytes) -> Sequence[Finding]:
     """Return one finding for a file without any JSON-like line, instead of one for each line."""
     wrong = errors(findings)
-    if not records and len(wrong) > 1 and all(map(_is_of_prose, wrong)):
-        return (replace(wrong[0], message="no line is JSON"),)
-    return findings
+    if len(wrong) < 2 or not {finding.reason for finding in wrong} <= _OF_PROSE:
+        return findings
+    if any(line.lstrip()[:1] in (b"{", b"[", b'"') for line in data.split(b"\n")):
+        return findings
+    is_yaml = all(_YAML.match(line) for line in data.split(b"\n") if line.strip())
+    message = "the text is YAML" if is_yaml else "no line is JSON"
+    return (replace(wrong[0], message=message),)
 
 
-def _is_of_prose(finding: Finding) -> bool:
-    is_told = finding.reason is Reason.JSON_PARSE_ERROR and finding.message == NO_VALUE
-    return is_told or finding.reason is Reason.UNTERMINATED
+_OF_PROSE = frozenset((Reason.JSON_PARSE_ERROR, Reason.NOT_AN_OBJECT, Reason.UNTERMINATED))
+_YAML = re.compile(rb"[ \t]*(?:- )*[\w-]+:(?: |$)|[ \t]*- |---|#")
+"""A line of YAML, apart from texts of several lines."""
 
 
 def _add_example_hint(finding: Finding, place: Place) -> Finding:

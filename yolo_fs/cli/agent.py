@@ -16,11 +16,13 @@ from yolo_fs.agents.recording import AgentJournal, claim_task, note_message
 from yolo_fs.agents.snapshot import AgentsObserver, AgentsSnapshot, shutdown_as_json
 from yolo_fs.agents.totals import task_of
 from yolo_fs.artifacts.verdicts import Verdict
+from yolo_fs.authority.actors import check_agent
 from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.git.repository import Repository
+from yolo_fs.protocol.roster import meant_agent
 from yolo_fs.reports.status import report
 from yolo_fs.workspace.settings import Settings, load
 
@@ -95,6 +97,7 @@ def note(invocation: Invocation, *, file: str, name: str) -> Reply:
     """
     from yolo_fs.cli.message import hear_message
 
+    check_agent(name)
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
         heard = hear_message(invocation.start, file, settings)
@@ -147,7 +150,9 @@ def shutdown(invocation: Invocation, *, reason: str, deadline: int, name: str) -
     """
     message = {"type": REQUEST, "reason": reason, "deadline_seconds": deadline}
     if place_of(name)[0] is None:
-        hint = "A Lead, such as lead or fe-lead; owner or go.md for all agents."
+        near = meant_agent(name)
+        meant = f"Did you mean {near}? " if near else ""
+        hint = f"{meant}A Lead, such as lead or fe-lead; owner or go.md for all agents."
         raise YoloError(Reason.UNKNOWN_NAME, f"unknown agent {safe(name)!r}", hint=hint)
     with Repository(invocation.start) as repository:
         AgentJournal(repository.own_dir, load(repository.root).limits).add(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import click
 
+from yolo_fs.authority.actors import check_agent
 from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
 from yolo_fs.cli.task import task_named
 from yolo_fs.core.ids import TYPES
@@ -43,6 +44,7 @@ def commit(
     commit, with your hooks, your name and your signature; several Devs at once come one after the
     other.
     """
+    check_agent(agent)
     task = task_named(wanted)
     with Repository(invocation.start) as repository:
         team = Team(repository, load(repository.root))

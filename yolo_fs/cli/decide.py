@@ -9,6 +9,7 @@ import click
 
 from yolo_fs.agents.access import Access
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.authority.actors import check_agent
 from yolo_fs.authority.writers import producers_of
 from yolo_fs.cli.reply import AS_ENV, PHASE, Invocation, Reply, verb
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
@@ -53,9 +54,8 @@ def accept(invocation: Invocation, *, plan: str, agent: str, reason: str, phase:
     """Let a plan pass its code review with known issues, as the Lead of its department may after
     the last cycle.
     """
-    return _decide(
-        invocation, phase, reason, lambda facts: accept_plan(facts, plan, plain_name(agent))
-    )
+    by = _known(agent)
+    return _decide(invocation, phase, reason, lambda facts: accept_plan(facts, plan, by))
 
 
 @verb(
@@ -84,7 +84,8 @@ def assign_(invocation: Invocation, *, task: str, agent: str, reason: str, phase
     """Have a task done again after a FAIL of QA, as the Lead of its department: the Senior then
     specifies it anew.
     """
-    return _decide(invocation, phase, reason, lambda facts: assign(facts, task, plain_name(agent)))
+    by = _known(agent)
+    return _decide(invocation, phase, reason, lambda facts: assign(facts, task, by))
 
 
 @verb(
@@ -103,6 +104,7 @@ def supersede_(
     """Let a RECORD of a FILE go, named by its id, as whoever produces or writes the file may: the
     version without it is then no longer held as records_lost.
     """
+    by = _known(agent)
 
     def fields(facts: PhaseFacts) -> dict[str, str]:
         name = file.rpartition("/")[2]
@@ -113,7 +115,7 @@ def supersede_(
                 f"{safe(name)!r} is no artifact of a phase",
                 hint="'yolo-fs status' lists the files that are held.",
             )
-        made = supersede(place, record, plain_name(agent))
+        made = supersede(place, record, by)
         with Repository(invocation.start) as repository:
             settings = load(repository.root)
             access = Access(repository, settings, Team(repository, settings))
@@ -125,6 +127,11 @@ def supersede_(
         return made
 
     return _decide(invocation, phase, reason, fields)
+
+
+def _known(agent: str) -> str:
+    check_agent(agent)
+    return plain_name(agent)
 
 
 def _decide(

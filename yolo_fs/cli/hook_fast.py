@@ -18,7 +18,6 @@ from yolo_fs.cli.hook_question import (
     DEEPEST,
     LIMIT_BYTES,
     PLANNING,
-    agent_in,
     as_names,
     event_named,
     find_root,
@@ -36,7 +35,14 @@ from yolo_fs.cli.hook_question import (
     with_role,
 )
 from yolo_fs.core.foreign_json import parse
-from yolo_fs.core.tool_calls import PATH_KEYS, RESOURCE_READERS, command_in, given_to, is_mcp
+from yolo_fs.core.tool_calls import (
+    PATH_KEYS,
+    RESOURCE_READERS,
+    agent_in,
+    command_in,
+    given_to,
+    is_mcp,
+)
 from yolo_fs.system.heartbeats import active_agent, append_heartbeat
 from yolo_fs.system.warm_path import HOOK_IN_FULL, own_folder, quick_stamp, user_folder
 

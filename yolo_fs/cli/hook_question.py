@@ -8,7 +8,7 @@ import re
 import sys
 
 from yolo_fs.core.foreign_json import parse
-from yolo_fs.core.tool_calls import PATH_KEYS, command_in, given_to
+from yolo_fs.core.tool_calls import PATH_KEYS, agent_in, command_in, given_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself would cost a third of what an answer may cost
@@ -188,10 +188,6 @@ def with_role(payload: Question) -> Question:
     """Return the input with the role from the environment, if the input has none."""
     role = os.environ.get(AGENT) or os.environ.get(ROLE, "")
     return payload if not role or agent_in(payload) else {**payload, "agent_type": role}
-
-
-def agent_in(payload: Question) -> str:
-    return first_text(payload, "agent_type", "subagent_type", "teammate_name")
 
 
 def first_text(payload: Question, *keys: str) -> str:

@@ -11,16 +11,18 @@ import os
 import select
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.authority.actors import department_of
+from yolo_fs.authority.actors import check_agent, department_of
 from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.json_form import envelope
 from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, safe
+from yolo_fs.core.tool_calls import agent_in
 from yolo_fs.phase.report import BUDGET, Audience, Brief, as_data, as_text, cut
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.roster import bare_name, department_said
@@ -123,14 +125,23 @@ def resume(
     start = (
         str(payload.get("cwd") or invocation.start) if invocation.start == "." else invocation.start
     )
-    agent = role or bare_name(str(payload.get("agent_type") or ""))
+    agent = role or bare_name(agent_in(payload))
     asker = Audience(agent, department_of(dept) if dept else department_said(agent))
     brief, findings = _brief(start, asker, phase, keep=not no_write)
+    findings = (*findings, *_unknown(role))
     form = "json" if invocation.as_json else form
     budget = min(budget, _HOOK_TOKENS) if form in _HOOKS else budget
     brief = cut(brief, budget, as_text if form in _HOOKS else _FORMS[form])
     text = _FORMS[form](brief)
     return Reply(as_data(brief), findings, show=lambda console: _write(console, text))
+
+
+def _unknown(role: str) -> Iterator[Finding]:
+    """Yield a warning of a role that nobody has: a session begins all the same."""
+    try:
+        check_agent(role)
+    except YoloError as error:
+        yield replace(error.as_finding(), level=Level.WARNING)
 
 
 def _write(console: Console, text: str) -> None:

@@ -12,6 +12,7 @@ from yolo_fs.agents.alerts import left_claims
 from yolo_fs.agents.recording import claim_task, note_message
 from yolo_fs.agents.snapshot import tally_of
 from yolo_fs.agents.totals import DepartmentTotals, PlanTotals, completion_faults
+from yolo_fs.authority.actors import check_agent
 from yolo_fs.cli.message import hear_message
 from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
 from yolo_fs.core.ids import PlanId, TaskRef
@@ -47,6 +48,7 @@ def claim(invocation: Invocation, *, wanted: str, agent: str, files: tuple[str, 
 
     Ask again to learn that the turn has come: claims are met in the order in which they were made.
     """
+    check_agent(agent)
     ref = task_named(wanted)
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
@@ -77,6 +79,7 @@ def release(invocation: Invocation, *, wanted: str | None, agent: str) -> Reply:
 
     A committed task is released automatically.
     """
+    check_agent(agent)
     with _claims(invocation) as (_, claims):
         standings = claims.release(agent, task_named(wanted) if wanted else None)
     return Reply(standings, show=lambda console: _show_lines(console, standings))
@@ -123,6 +126,7 @@ def complete(invocation: Invocation, *, file: str, agent: str) -> Reply:
     Exit 1 when its commit is not on the branch, does not name the task, or changed other files.
     A committed task is no longer claimed.
     """
+    check_agent(agent)
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
         heard = hear_message(invocation.start, file, settings)

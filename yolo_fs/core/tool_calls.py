@@ -14,6 +14,8 @@ PATH_KEYS = ("file_path", "path", "notebook_path", "target_file")
 MCP_PREFIXES = ("mcp__", "MCP:")
 """How the names of tools begin that the servers of a host offer: `mcp__SERVER__TOOL` and
 `MCP:TOOL`."""
+AGENT_KEYS = ("agent_type", "subagent_type", "teammate_name")
+"""Keys of a request that name the asking agent, the most exact one first."""
 RESOURCE_READERS = ("ReadMcpResourceTool", "read_mcp_resource", "FetchMcpResource")
 """Tools by which hosts read the resources of servers."""
 
@@ -21,6 +23,12 @@ RESOURCE_READERS = ("ReadMcpResourceTool", "read_mcp_resource", "FetchMcpResourc
 def is_mcp(tool: object) -> bool:
     """Return whether a tool belongs to an MCP server, or reads a server's resources."""
     return isinstance(tool, str) and (tool.startswith(MCP_PREFIXES) or tool in RESOURCE_READERS)
+
+
+def agent_in(payload: Mapping[str, Any]) -> str:
+    """Return the agent that a request names; empty if it names none."""
+    named = (payload.get(key) for key in AGENT_KEYS)
+    return next((name for name in named if isinstance(name, str) and name), "")
 
 
 def given_to(payload: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -23,7 +23,7 @@ from yolo_fs.escalations.log import (
 from yolo_fs.protocol.departments import Dept, Mode, Role, name_in
 from yolo_fs.protocol.departments import department as department_row
 from yolo_fs.protocol.escalation import CHAINS, ESCALATES_BY_ROLE, RULES, Rule
-from yolo_fs.protocol.roster import department_said
+from yolo_fs.protocol.roster import department_said, meant_agent
 
 _RULE = {row.rule: row for row in RULES}
 
@@ -58,7 +58,9 @@ def not_holder(escalation: EscalationProgress, line: LogEntry, verb: str) -> Fin
 
 def unknown(line: LogEntry, name: str, key: str) -> Finding:
     """Return the finding that the name under a key is unknown."""
-    hint = "Name a role of the roster, such as dev, fe-senior or lead."
+    near = meant_agent(name)
+    meant = f"Did you mean {near}? " if near else ""
+    hint = f"{meant}Name a role of the roster, such as dev, fe-senior or lead."
     return finding(Reason.UNKNOWN_NAME, line, f"/{key}", f"unknown agent {name!r}", "a role", hint)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from yolo_fs.core.tool_calls import PATH_KEYS, command_in, given_to, is_mcp
+from yolo_fs.core.tool_calls import PATH_KEYS, agent_in, command_in, given_to, is_mcp
 from yolo_fs.hooks.effects import Effect, Touch
 from yolo_fs.hooks.mcp_calls import speaks_for, touches_of
 from yolo_fs.hooks.shell import UNKNOWN
@@ -74,7 +74,7 @@ def parse_input(
         event=event,
         host=host,
         cwd=cwd,
-        agent=_text(payload, "agent_type") or _text(payload, "subagent_type"),
+        agent=agent_in(payload),
         call=_read_tool_call(payload, environment or {}),
         is_repeated=payload.get("stop_hook_active") is True or _number(payload, "loop_count") > 0,
         is_aborted=_text(payload, "status") in _ABORTED,

@@ -87,8 +87,6 @@ def of_role(repository: Repository, settings: Settings, paths: Sequence[str]) ->
     name = _role()
     if not name:
         return
-    from dataclasses import replace
-
     from yolo_fs.agents.access import Access
     from yolo_fs.protocol.handoffs import directive_role
 
@@ -98,8 +96,8 @@ def of_role(repository: Repository, settings: Settings, paths: Sequence[str]) ->
     except YoloError as error:
         if directive := directive_role(name):
             yield from _not_handed_over(repository, settings, directive, paths)
-        else:  # its rights are unknown, yet what is staged is judged all the same
-            yield replace(error.as_finding(), level=Level.WARNING)
+        else:  # what is staged is judged all the same, and it may be meant for more than one lane
+            yield error.as_finding()
         return
     for path in paths:
         answer = access.write(actor, path)

@@ -7,6 +7,8 @@ See docs/dev/sources.md#document-000 and #document-002.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
@@ -189,6 +191,39 @@ def plain_name(spelled: str) -> str:
     return _ROLE_BY_LABEL.get(name, name)
 
 
+def meant_agent(spelled: str) -> str:
+    """Return the agent that a name of one's own is for: `frontend-developer` is `fe-dev`.
+
+    Empty where it is unclear.
+    """
+    name = bare_name(spelled.strip().lower())
+    words = re.sub(r"[^a-z]", "", name)
+    prefix = ""
+    for row in WORKING:
+        own = (row.name.value, *row.nicknames, row.prefix.rstrip("-"))
+        said = max((word for word in own if word and words.startswith(word)), key=len, default="")
+        if said:
+            prefix, words = row.prefix, words.removeprefix(said)
+            break
+    titles = {
+        re.sub(r"[^a-z]", "", title.lower()): row.role
+        for row in ROSTER
+        for title in (*row.title.split("/"), row.role.label)
+        if row.department is not None or row.role is Role.PO
+    }
+    begun = [row.role for row in ROSTER if words.startswith(row.role.replace("-", ""))]
+    role = titles.get(words) or max(begun, key=len, default="")
+    return next((each for each in (f"{prefix}{role}", role) if each in AGENT_BY_NAME), "")
+
+
+def hint_for_agent(name: str, others: Iterable[str] = ()) -> str:
+    """Return a hint for a name that no agent has: the one that was meant, and all there are."""
+    known = (*AGENT_BY_NAME, *others)
+    if meant := meant_agent(name):
+        return f"Did you mean {meant}? There are: {', '.join(known)}."
+    return hint_for_unknown(bare_name(name), known)
+
+
 @lru_cache(maxsize=1_000)
 def department_said(spelled: str) -> Dept | None:
     """Return the department that the prefix of a name says; None without one."""
@@ -203,7 +238,7 @@ def agent(name: str) -> Agent:
         raise YoloError(
             Reason.UNKNOWN_NAME,
             f"no agent is named {name!r}",
-            hint=hint_for_unknown(bare_name(name), AGENT_BY_NAME),
+            hint=hint_for_agent(name),
         )
     return row
 

@@ -121,7 +121,6 @@ def _short(max_digits: int) -> Callable[[str], int]:
 
 # --- the close look ---
 
-NO_VALUE = "Expecting value at column 1"
 """Error of a line that does not begin like JSON."""
 
 

@@ -274,8 +274,8 @@ _ADVICE = {
                                                            "dos2unix")),
     Reason.CONTROL_CHARACTER: ("text without control characters", ("remove it, or escape it such "
                                                                   "as \\u001b in JSON")),
-    Reason.CONFLICT_MARKER: ("one version of the content", ("resolve the conflict and remove the "
-                                                           "markers")),
+    Reason.CONFLICT_MARKER: ("one version of the content", ("keep the lines above ======= or those "
+                                                           "below, and remove the three markers")),
     Reason.UNTERMINATED: ("a newline after the last line", ("write the rest of the last line, if "
                                                            "any, and a newline")),
     Reason.FENCED_JSON: ("bare JSON", "remove the Markdown fence"),

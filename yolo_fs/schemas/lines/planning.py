@@ -231,6 +231,8 @@ class Summary(Wire):
         "tasks": "tc",
         "dev": "dv",
         "sum": "built",
+        "phase": "p",
+        "plan": "n",
     }
     accepts: ClassVar[Mapping[str, Form]] = {
         "p": Form.OWN_PHASE,
