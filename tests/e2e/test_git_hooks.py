@@ -205,6 +205,12 @@ def test_no_name_of_a_role_switches_the_check_of_a_commit_off(hooked: Repo, role
     assert (code, "There are: " in said) == ((1, True) if role == "emperor" else (0, False)), said
 
 
+def test_a_role_that_nobody_has_is_told_so_where_it_commits_source_alone(hooked: Repo) -> None:
+    stage(hooked, "src/a.py", b"a = 1\n")
+    code, said = git(hooked, "commit", "-q", "-m", "feat(app): add a", YOLO_FS_ROLE="emperor")
+    assert (code, "warning" in said, "There are: " in said) == (0, True, True), said
+
+
 def test_an_executor_whose_handoff_is_missing_commits_nothing(hooked: Repo) -> None:
     hooked.file(
         f"{SESSION}/README.md",

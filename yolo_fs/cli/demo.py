@@ -38,6 +38,7 @@ NEXT = (
     show_default=True,
     help="How fast the agents think.",
 )
+@click.option("--play", hidden=True, expose_value=False)  # one version long: there is one play
 def demo(invocation: Invocation, *, keep: bool, speed: float) -> Reply:
     """Watch the company run: three departments, from an intent to the sign-off.
 

@@ -87,7 +87,10 @@ def of_role(repository: Repository, settings: Settings, paths: Sequence[str]) ->
     name = _role()
     if not name:
         return
+    from dataclasses import replace
+
     from yolo_fs.agents.access import Access
+    from yolo_fs.artifacts.classify import PLANNING_ROOT
     from yolo_fs.protocol.handoffs import directive_role
 
     access = Access(repository, settings)
@@ -96,8 +99,9 @@ def of_role(repository: Repository, settings: Settings, paths: Sequence[str]) ->
     except YoloError as error:
         if directive := directive_role(name):
             yield from _not_handed_over(repository, settings, directive, paths)
-        else:  # what is staged is judged all the same, and it may be meant for more than one lane
-            yield error.as_finding()
+        else:  # its rights are unknown; a commit of source alone is not ours to refuse
+            is_ours = any(path.startswith(f"{PLANNING_ROOT}/") for path in paths)
+            yield replace(error.as_finding(), level=Level.ERROR if is_ours else Level.WARNING)
         return
     for path in paths:
         answer = access.write(actor, path)
