@@ -15,19 +15,20 @@ from typing import TypeVar
 import pytest
 
 SHARES = {
-    "e2e": 5,
-    "security": 5,
-    "torture": 5,
-    "recipes": 5,
-    "daemon": 5,
-    "cli": 4,
+    "e2e": 8,
+    "security": 8,
+    "torture": 8,
+    "recipes": 8,
+    "daemon": 8,
+    "cli": 6,
+    "web": 4,
+    "hooks": 4,
     "compat": 3,
     "reports": 3,
-    "web": 3,
     "progress": 3,
-    "hooks": 2,
     "history": 2,
     "kept": 2,
+    "system": 2,
     "team": 2,
 }
 """Folder of `tests` → one of how many of its tests; what starts daemons or many processes is dear."""
