@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.test_own_verbs import all_verbs
 from tests.support.teams import Team
-from yolo_fs.cli.main import run
+from yolo_fs.cli.main import run, yolo_fs
 from yolo_fs.core.reasons import Exit
 
 LEAVES = all_verbs()
@@ -36,7 +36,7 @@ def options_of(name: str) -> dict[str, click.Option]:
 @pytest.mark.parametrize("name", sorted(LEAVES.keys() - {*PASSED_ON}))
 def test_every_verb_takes_the_common_options(name: str) -> None:
     command = LEAVES[name]
-    helped = command.get_help_option(click.Context(command))
+    helped = command.get_help_option(click.Context(command, **yolo_fs.context_settings))
     assert helped is not None
     assert {*options_of(name), *helped.opts} >= COMMON
 
