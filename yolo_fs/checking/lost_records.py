@@ -58,9 +58,10 @@ def _check_sent(
     if [each.value for each in before.records] == [each.value for each in now.records]:
         return ()
     message, expected = "it was sent with another content", "the handoff as it was sent"
+    was = shlex.quote(f"HEAD:{place.path}")
     hint = (
-        f"'git restore {shlex.quote(place.path)}' brings it back; 'yolo-fs envelope new' hands "
-        "over anew, under a name of its own."
+        f"'git show {was}' prints it. 'yolo-fs envelope new' hands over anew, under a name of its "
+        "own."
     )
     return (Finding(Reason.STATE_CONFLICT, place.path, 1, "", message, expected, hint),)
 
