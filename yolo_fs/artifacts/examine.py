@@ -8,7 +8,6 @@ left out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -242,28 +241,31 @@ def _repeated(records: Sequence[Record]) -> Iterator[Located]:
     named = [
         (line, value, name) for line, value in records if isinstance(name := value.get("id"), str)
     ]
-    taken = {name for _, _, name in named}
+    highest: dict[str, int] = {}
+    for _, _, name in named:
+        stem, number = _numbered(name)
+        highest[stem] = max(highest.get(stem, 1), number)
     for line, value, name in named:
         of = (str(value.get("plan", "")), str(value.get("rd", "")))
         first = seen.setdefault((name, *of), line)
         if first != line:
             message = f"{name!r} is already used on line {first}"
-            free = _next_id(name, taken)
-            taken.add(free)
+            stem, _ = _numbered(name)
+            highest[stem] += 1
+            free = f"{stem}{highest[stem]:0{len(name) - len(stem)}}"
             expected = f"an id of its own, such as {free}"
             yield line, Fault(Reason.DUPLICATE_ID, "/id", message, expected)
 
 
-def _next_id(name: str, taken: Collection[str]) -> str:
-    """Return an id of the same form that is free: `C4` where C1 and C3 are taken."""
+def _numbered(name: str) -> tuple[str, int]:
+    """Return an id without its number, and the number: 0 for none that an author types by hand."""
     stem = name.rstrip("0123456789")
-    numbers = [each.removeprefix(stem) for each in taken if each.startswith(stem)]
-    # A number that no author types by hand would take long to convert.
-    highest = max((int(number) for number in numbers if _SHORT.fullmatch(number)), default=1)
-    return f"{stem}{highest + 1:0{len(name) - len(stem)}}"
+    digits = name.removeprefix(stem)
+    return stem, int(digits) if 0 < len(digits) <= _MOST_DIGITS else 0
 
 
-_SHORT = re.compile(r"[0-9]{1,6}")
+_MOST_DIGITS = 6
+"""Converting a longer number takes longer than its text grows."""
 
 
 def _check_task_graph(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
