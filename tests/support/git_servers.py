@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -156,8 +157,12 @@ class HttpBackend(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         return
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say what was wrong, and with which request: a test that fails shows it."""
+        print(format % args, repr(self.raw_requestline), file=sys.stderr)
 
 
 @contextmanager
