@@ -4,6 +4,9 @@
 A run ends shipped, at a person, or with an act given up, each with its reason. Whatever is left
 behind counts: a process, a commit that `verify` refuses, an act that was done twice, a run that
 hangs.
+
+`--kept FILE` keeps each ending as a line, and plays no seed again that the file has: a campaign
+that is cut off goes on where it was.
 """
 
 from __future__ import annotations
@@ -168,11 +171,13 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=0.15)
     parser.add_argument("--at-once", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=1e6, help="begin no run after that many")
+    parser.add_argument("--kept", type=Path, help="file of the endings, also of earlier campaigns")
     asked = parser.parse_args()
+    found = kept_in(asked.kept) if asked.kept and asked.kept.exists() else []
     print(f"seeds {asked.seed} to {asked.seed + asked.runs - 1}, share {asked.share}")
-    seeds = range(asked.seed, asked.seed + asked.runs)
+    known = {one.seed for one in found}
+    seeds = [seed for seed in range(asked.seed, asked.seed + asked.runs) if seed not in known]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(asked.at_once) as pool:
-        found = []
         until = time.monotonic() + asked.minutes * 60
 
         def play_in_time(seed: int) -> Ending | None:
@@ -180,9 +185,23 @@ def main() -> int:
 
         for one in filter(None, pool.map(play_in_time, seeds)):
             found.append(one)
+            if asked.kept:
+                keep(asked.kept, one)
             for what in one.why:
                 print(f"  seed {one.seed}: {one.outcome}: {what[:500]}", flush=True)
     return report(found)
+
+
+def keep(path: Path, one: Ending) -> None:
+    """Add an ending to a file."""
+    with path.open("a") as file:
+        file.write(json.dumps(one._asdict()) + "\n")
+
+
+def kept_in(path: Path) -> list[Ending]:
+    """Return the endings in a file."""
+    values = [json.loads(line) for line in path.read_text().splitlines()]
+    return [Ending(**{**value, "faults": tuple(value["faults"])}) for value in values]
 
 
 def report(found: list[Ending]) -> int:
