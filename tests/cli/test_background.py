@@ -19,10 +19,13 @@ from typing import Any
 
 import pytest
 
+from yolo_fs.cli.background import start_daemon
+from yolo_fs.cli.go import RunDaemon
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Exit, Reason, YoloError
+from yolo_fs.git.repository import Repository
 from yolo_fs.install import background
-from yolo_fs.system.lock import Holder, holder
+from yolo_fs.system.lock import Holder, hold, holder
 
 PATIENCE_S = 30.0
 
@@ -381,6 +384,50 @@ def test_a_start_outwaits_what_a_killed_daemon_left(root: Path, own: Path) -> No
         os.close(descriptor)
     out, _ = starting.communicate(timeout=PATIENCE_S)
     assert out.startswith(b"The daemon starts as process")
+
+
+@pytest.fixture
+def about_to_end(root: Path, own: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The first daemon that is started finds another one, which has ended a moment later."""
+    really = background.launch
+    launched: list[background.Launched] = []
+
+    def launch(repository: Repository) -> background.Launched:
+        other = None if launched else hold(lock(root))
+        launched.append(really(repository))
+        if other:
+            code = launched[-1].process.wait(PATIENCE_S)
+            assert code == Exit.DONE, "it has found the other one"
+            other.release()
+        return launched[-1]
+
+    monkeypatch.setattr(background, "launch", launch)
+    yield
+    for each in launched:
+        each.process.kill()
+        each.process.wait()
+
+
+@pytest.mark.usefixtures("about_to_end")
+def test_a_start_that_found_a_daemon_about_to_end_leaves_one_that_watches(root: Path) -> None:
+    with Repository(str(root)) as repository:
+        reply = start_daemon(repository, PATIENCE_S)
+    assert (reply.exit_code, reply.data["state"]) == (Exit.DONE, "started")
+    assert pid_of(root) == reply.data["pid"]
+
+
+@pytest.mark.usefixtures("about_to_end")
+def test_a_run_that_follows_another_at_once_has_a_daemon_of_its_own(root: Path) -> None:
+    with Repository(str(root)) as repository, RunDaemon(repository, lambda *_: None):
+        assert pid_of(root)
+    assert holder(lock(root)) is None, "it ends with its run"
+
+
+def test_a_run_that_is_over_ends_no_daemon_but_its_own(root: Path) -> None:
+    with Repository(str(root)) as repository, RunDaemon(repository, lambda *_: None):
+        cli(root, "restart", "--wait")
+        other = pid_of(root)
+    assert pid_of(root) == other
 
 
 # --- the log ---------------------------------------------------------------------------------------------------------

@@ -25,14 +25,12 @@ from yolo_fs.install.background import (
     System,
     Unit,
     follow,
-    launch,
     running,
     said_since,
     tail,
     unit_for,
-    wait_for_heirs,
-    wait_locked,
     wait_ready,
+    watch,
 )
 from yolo_fs.install.background import install as write
 from yolo_fs.install.background import stop as end
@@ -138,17 +136,15 @@ def start_daemon(repository: Repository, wait_s: float | None) -> Reply:
         YoloError: UNSAFE_REPOSITORY, BAD_CONFIG.
     """
     refuse_unsafe(repository)
-    if other := wait_for_heirs(repository):
-        return _report_already_running(repository, other, wait_s)
-    launched = launch(repository)
+    launched = watch(repository)
+    if isinstance(launched, Holder):
+        return _report_already_running(repository, launched, wait_s)
     pid = launched.process.pid
-    if wait_locked(repository, launched):
+    if launched.process.poll() is None:
         if wait_s is None:
             return _reply("starting", pid, f"The daemon starts as process {pid}.")
         if wait_ready(repository, pid, wait_s):
             return _reply("started", pid, f"The daemon runs as process {pid}.")
-    elif launched.process.returncode == Exit.DONE and (other := running(repository)):
-        return _report_already_running(repository, other, wait_s)  # another start was faster
     return _report_death(repository, launched)
 
 

@@ -25,11 +25,12 @@ from yolo_fs.company.team_size import said_team, set_team, with_team
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
-from yolo_fs.install.background import Launched, launch, running, stop, wait_for_heirs, wait_ready
+from yolo_fs.install.background import Launched, end, running, wait_for_heirs, wait_ready, watch
 from yolo_fs.moments.inbox import InboxItem
 from yolo_fs.progress.workflow import phase_at_work
 from yolo_fs.protocol.chains import GOES_ON
 from yolo_fs.protocol.workflow import TEAM_SIZE_BY_NAME, TEAM_SIZES
+from yolo_fs.system.lock import Holder
 from yolo_fs.workspace.own_files import refuse_unsafe
 from yolo_fs.workspace.settings import Settings, load
 
@@ -314,8 +315,7 @@ class RunDaemon:
         self._started: Launched | None = None
 
     def __enter__(self) -> None:
-        if wait_for_heirs(self._repository) is None:
-            self._start()
+        self._watch()
 
     def keep(self) -> None:
         """Start another daemon where the last one was stopped or killed."""
@@ -323,38 +323,31 @@ class RunDaemon:
             if self._started:
                 with suppress(subprocess.TimeoutExpired):
                     self._started.process.wait(_STOP_S)
-            self._start()
+            self._watch()
             self._tell("daemon.started", {"why": "none watched the work tree any more"})
 
     def __exit__(self, *_: object) -> None:
+        if self._started is None or self._started.process.poll() is not None:
+            return
         holder = running(self._repository)
-        if self._started and holder and holder.pid == self._started.process.pid:
-            stop(self._repository, _STOP_S)
+        if holder and holder.pid == self._started.process.pid:
+            with suppress(YoloError):  # whatever it still finishes, the run is over
+                end(self._repository, holder, _STOP_S)
             self._started.process.wait()
 
-    def _start(self) -> None:
-        self._started = launch(self._repository)
-        if not wait_ready_of(self._repository, self._started.process):
+    def _watch(self) -> None:
+        """Have a daemon watch that has finished its first scan, or was faster than ours."""
+        launched = watch(self._repository)
+        if isinstance(launched, Holder):
+            return
+        self._started = launched
+        if not wait_ready(self._repository, launched.process.pid, _START_S):
             raise YoloError(
                 Reason.NOT_RUNNING,
                 "the daemon did not start",
                 hint="See 'yolo-fs logs'.",
                 exit_code=Exit.TRY_AGAIN,
             )
-
-
-def wait_ready_of(repository: Repository, started: subprocess.Popen[bytes]) -> bool:
-    """Wait until a daemon that was just started, or whoever was faster, has its lock and has
-    finished its first scan.
-    """
-    deadline = time.monotonic() + _START_S
-    while (holder := running(repository)) is None or holder.pid != started.pid:
-        if started.poll() is not None:
-            return wait_for_heirs(repository) is not None
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return wait_ready(repository, holder.pid, _START_S)
 
 
 @contextmanager

@@ -35,8 +35,8 @@ LOG_BYTES = 1 << 20
 """Bytes; a larger log is rotated when a daemon starts."""
 LOGS_KEPT = 5
 """Logs in all: the current one and four older ones."""
-LOCK_PATIENCE_S = 10.0
-"""Time from a daemon's start to its lock, seconds; a loaded machine needs one."""
+LOCK_PATIENCE_S = 60.0
+"""Most seconds from a daemon's start to its lock; a loaded machine needs more than one."""
 POLL_S = 0.02
 FOLLOW_S = 0.2
 _TAIL_BYTES = 1 << 20
@@ -83,6 +83,24 @@ def launch(repository: Repository) -> Launched:
         return Launched(process, os.fstat(log).st_size)
     finally:
         os.close(log)
+
+
+def watch(repository: Repository) -> Holder | Launched:
+    """Return the daemon that watches this work tree, or one that was started for it.
+
+    The latter has its lock, or has ended. A daemon that finds another one ends with 0. If that one
+    was about to end, such as the daemon of a run that is over, nobody watches then: it is started
+    again.
+    """
+    deadline = time.monotonic() + LOCK_PATIENCE_S
+    while True:
+        if other := wait_for_heirs(repository):
+            return other
+        launched = launch(repository)
+        is_locked = wait_locked(repository, launched)
+        found_another = launched.process.returncode == Exit.DONE
+        if is_locked or not found_another or time.monotonic() >= deadline:
+            return launched
 
 
 def wait_locked(repository: Repository, launched: Launched) -> bool:
@@ -138,6 +156,16 @@ def stop(repository: Repository, timeout_s: float) -> int:
     holder = running(repository)
     if holder is None:
         raise YoloError(Reason.NOT_RUNNING, hint="Start it with 'yolo-fs start'.")
+    end(repository, holder, timeout_s)
+    return holder.pid
+
+
+def end(repository: Repository, holder: Holder, timeout_s: float) -> None:
+    """End this daemon, and no other that watches the work tree by now; wait for its lock.
+
+    Raises:
+        YoloError: as `stop`.
+    """
     _signal(holder)
     if not _wait(lambda: running(repository) != holder, timeout_s):
         raise YoloError(
@@ -145,7 +173,6 @@ def stop(repository: Repository, timeout_s: float) -> int:
             f"process {holder.pid} still finishes the work in hand after {timeout_s:g} s",
             hint="Wait, or run 'yolo-fs stop' again, which ends it at once.",
         )
-    return holder.pid
 
 
 def wait_for_heirs(repository: Repository, timeout_s: float = 10.0) -> Holder | None:
