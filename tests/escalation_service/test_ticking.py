@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +19,7 @@ from yolo_fs.core.ids import EscalationId, PhaseId
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.core.timestamps import Instant
 from yolo_fs.escalation_service import command_hook
+from yolo_fs.escalation_service.clock import read_clock
 from yolo_fs.escalation_service.command_hook import CommandHook, HookCommand, load_command
 from yolo_fs.escalation_service.moves import Escalations, MoveResult
 from yolo_fs.escalation_service.ticking import AddedLine, Ticker
@@ -197,6 +199,34 @@ def test_set_clock_changes_nothing(office: Callable[..., Office]) -> None:
         place.clock.is_set(jump_s)
         assert place.after(70) == ()
     (fired,) = place.after(21)
+    assert fired.line["reason"] == "senior was silent for 301 s"
+
+
+def test_while_the_machine_sleeps_nobody_is_silent(
+    office: Callable[..., Office], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    awake_s = asleep_s = 0.0
+
+    def as_the_kernel_counts(number: int) -> float:
+        counts_sleep = number == getattr(time, "CLOCK_BOOTTIME", None)
+        return 1000 + awake_s + (asleep_s if counts_sleep else 0)
+
+    def now() -> Instant:
+        wall = START + timedelta(seconds=awake_s + asleep_s)
+        return read_clock()._replace(wall=wall)
+
+    place = office()
+    place.service.open(BLOCKER)
+    monkeypatch.setattr(time, "clock_gettime", as_the_kernel_counts)
+    place.ticker = Ticker(place.repository, load(str(place.root)), lambda *_: None, clock=now)
+    place.ticker.tick()
+    awake_s, asleep_s = 200, 3600
+    assert place.ticker.tick() == ()
+    place.ticker = Ticker(place.repository, load(str(place.root)), lambda *_: None, clock=now)
+    awake_s = 300
+    assert place.ticker.tick() == (), "a restart does not count it either"
+    awake_s = 301
+    (fired,) = place.ticker.tick()
     assert fired.line["reason"] == "senior was silent for 301 s"
 
 

@@ -60,7 +60,7 @@ class Instant(NamedTuple):
 
     wall: datetime
     steady_s: float
-    """Seconds since boot, sleep included."""
+    """Seconds since boot, without those in which the machine slept."""
     boot: str
     """Id of that boot."""
 

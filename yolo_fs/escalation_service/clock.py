@@ -21,8 +21,10 @@ _BOOT = cache(boot_id)
 
 
 def read_clock() -> Instant:
-    """Return the current time by the wall clock and by the clock that counts from boot."""
-    steady = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    """Return the current time by the wall clock, and by the one that stops while the machine
+    sleeps: who is asleep with it is not silent.
+    """
+    steady = getattr(time, "CLOCK_UPTIME_RAW", time.CLOCK_MONOTONIC)  # the first: macOS
     return Instant(datetime.now(UTC), time.clock_gettime(steady), _BOOT())
 
 
