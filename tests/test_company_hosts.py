@@ -51,6 +51,8 @@ CODEX_END = {"type": "turn.completed", "usage": {"input_tokens": 7, "output_toke
 CODEX_LIMIT = {"type": "turn.failed", "error": {"message": "exceeded retry limit: 429 Too Many"}}
 CODEX_SAID = "unexpected status 401 Unauthorized: the key was withdrawn"
 CODEX_REFUSED = {"type": "turn.failed", "error": {"message": CODEX_SAID}}
+CODEX_HAS_NO_KEY = {"type": "error", "message": "Missing environment variable: `OPENAI_API_KEY`."}
+"""As Codex 0.169.0 printed it."""
 OF_ANOTHER_SERVICE = {"type": "log", "status": 401, "text": "GET /login 401 Unauthorized"}
 
 
@@ -80,6 +82,15 @@ OF_ANOTHER_SERVICE = {"type": "log", "status": 401, "text": "GET /login 401 Unau
             ),
         ),
         ("codex", CODEX_REFUSED, StreamNote(answer=CODEX_SAID, refusal=CODEX_SAID)),
+        (
+            "codex",
+            CODEX_HAS_NO_KEY,
+            StreamNote(
+                answer="Missing environment variable: `OPENAI_API_KEY`.",
+                refusal="Missing environment variable: `OPENAI_API_KEY`.",
+            ),
+        ),
+        ("command", CODEX_HAS_NO_KEY, StreamNote()),
         ("command", OF_ANOTHER_SERVICE, StreamNote()),
         ("codex", CODEX_TOOL, StreamNote(tool="command_execution")),
         ("codex", CODEX_SAYS, StreamNote(text="done", answer="done")),

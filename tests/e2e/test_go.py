@@ -213,6 +213,26 @@ def test_a_dry_run_prints_each_command_and_brief_and_starts_nobody(company: Comp
     assert not (company.repo.root / ".yolo-planning/phases/01-a-login").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "get"),
+    [
+        (("--host", "claude"), "npm install -g @anthropic-ai/claude-code"),
+        (("--host", "codex"), "npm install -g @openai/codex"),
+        (("--with", "./my-agent {agent}"), "install it"),
+    ],
+)
+def test_a_program_that_is_not_installed_is_told_before_anything_is_begun(
+    company: Company, words: tuple[str, ...], get: str
+) -> None:
+    company.configure()
+    env = {"PATH": "/usr/bin:/bin", "YOLO_FS_COLD": "1"}
+    done = company.repo.yolo_fs("go", "a login", *words, ok=(78,), more=env)
+    assert done.stdout == b""
+    assert get.encode() in done.stderr
+    assert not [*(company.repo.root / ".yolo-planning/phases").glob("*")]
+    assert not agents_of(company.repo.root)
+
+
 LINGERS = """
 import os, subprocess, sys, time
 from yolo_fs.demo.agent import ScriptedAgent, main
@@ -545,9 +565,11 @@ def test_a_program_of_the_users_configuration_is_the_same_in_each_repository(
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_program_that_is_not_there_is_named_and_the_run_is_over(company: Company) -> None:
+def test_a_program_of_one_agent_that_is_not_there_is_named_and_the_run_is_over(
+    company: Company,
+) -> None:
     company.configure()
-    played = company.go("a", "login", program="/none/agent")
+    played = company.go("a", "login", program="/none/{agent}")
     assert played.code == 78, played
     assert played.findings[0]["reason"] == "file_missing"
     (run,) = json.loads(company.repo.yolo_fs("company", "runs", "--json").stdout)["data"]

@@ -17,7 +17,7 @@ import click
 from yolo_fs.cli.asking import InboxPrompt, StoppedError
 from yolo_fs.cli.background import closed_repository
 from yolo_fs.cli.reply import Invocation, Reply, can_ask, console_for, verb
-from yolo_fs.company.hosts import HOST_BY_NAME, HostProgram, chosen_name, host_for
+from yolo_fs.company.hosts import HOST_BY_NAME, HostProgram, check_installed, chosen_name, host_for
 from yolo_fs.company.phase_of import ChosenPhase, chosen_phase
 from yolo_fs.company.runner import Ask, Runner, RunOptions, RunOutcome, RunResult
 from yolo_fs.company.runs import Listener
@@ -184,6 +184,8 @@ def _run(
         settings = with_team(load(repository.root), options.team)
         name = host_name or ("command" if program else chosen_name(repository))
         host = host_for(repository, name, program)
+        if not dry_run:
+            check_installed(host, repository.root)
         spelled = phase
         if chain and chain not in GOES_ON and not spelled:
             at_work = phase_at_work(repository, settings, Team(repository, settings))

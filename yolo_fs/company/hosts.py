@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -21,6 +22,9 @@ _LINE_BYTES = 1 << 20
 _LIMIT_STATUS = 429
 _REFUSING_STATUS = (401, 402, 403)
 _REFUSING_WORDS = ("authentication_failed", "billing_error", "401 Unauthorized", "403 Forbidden")
+_REFUSING_WORDS_OF_CODEX = (
+    *_REFUSING_WORDS, "Missing environment variable: ", "token could not be refreshed",
+)  # fmt: skip
 _LARGEST = 10**9
 """Upper limit of a number in a bill, so that many can be added."""
 
@@ -50,6 +54,8 @@ class HostProgram(NamedTuple):
     keeps_to_roster: bool = False
     """It gives an agent exactly the tools of the roster. What a role has no tool for, it states in
     its last message."""
+    package: str = ""
+    """Where npm has it."""
     can_commit: bool = True
     """Whether `.git` can be written where its agents work; else their source is committed in their
     name once they have ended.
@@ -131,7 +137,10 @@ def read_codex(line: Mapping[str, Any]) -> StreamNote:
     tokens = _sum(line.get("usage")) if line.get("type") == "turn.completed" else 0
     tool = kind if kind not in ("", "agent_message", "reasoning") else ""
     answer = _whole(item.get("text")) if kind == "agent_message" else _failure(line)
-    text, refusal = _text(item.get("text")), _refusal(line, _failure(line))
+    text, refusal = (
+        _text(item.get("text")),
+        _refusal(line, _failure(line), _REFUSING_WORDS_OF_CODEX),
+    )
     return StreamNote(tokens, 0.0, _is_limited(line), tool, text, answer, refusal)
 
 
@@ -172,14 +181,15 @@ def _is_limited(line: Mapping[str, Any]) -> bool:
     )
 
 
-def _refusal(line: Mapping[str, Any], said: str) -> str:
+def _refusal(line: Mapping[str, Any], said: str, words: Sequence[str] = _REFUSING_WORDS) -> str:
     """Return what a line says of a service that lets nobody in; empty for any other line.
 
-    `said`: the line's own words. Fields that an agent may print of another service do not count.
+    `said`: the line's own words; `words`: what an error says then. Fields that an agent may
+    print of another service do not count.
     """
     status = line.get("error_status") or line.get("api_error_status")
     text = _error_text(line)
-    if status not in _REFUSING_STATUS and not any(word in text for word in _REFUSING_WORDS):
+    if status not in _REFUSING_STATUS and not any(word in text for word in words):
         return ""
     return said or " ".join(map(str, filter(None, (status, text))))
 
@@ -210,6 +220,7 @@ HOSTS = (
         " --allowedTools 'Bash(yolo-fs:*)'",  # without a terminal nobody can be asked for it
         read_claude,
         keeps_to_roster=True,
+        package="@anthropic-ai/claude-code",
     ),
     HostProgram(
         "codex",
@@ -217,6 +228,7 @@ HOSTS = (
         " -c allow_login_shell=false -",  # a profile may set another PATH, without yolo-fs
         read_codex,
         keeps_to_roster=True,
+        package="@openai/codex",
         can_commit=False,  # its sandbox shows .git read-only, so that nobody plants a hook
     ),
 )
@@ -261,6 +273,27 @@ def host_for(repository: Repository, name: str, given: str) -> HostProgram:
             hint="Name it by its whole path, or by a name that PATH knows.",
         )
     return row._replace(command=command)
+
+
+def check_installed(host: HostProgram, root: str) -> None:
+    """Refuse a host whose program is not there, before anything is begun for it.
+
+    `root`: where its agents start. A name with a gap is another program for each agent.
+
+    Raises:
+        YoloError: FILE_MISSING.
+    """
+    program = shlex.split(host.command)[0]
+    path = os.path.join(root, program) if os.path.dirname(program) else program
+    if "{" in program or shutil.which(path):
+        return
+    get = f"npm install -g {host.package}" if host.package else "install it"
+    raise YoloError(
+        Reason.FILE_MISSING,
+        f"{safe(program)} is no program that is installed here, so nobody can be started",
+        hint=f"{get}; or choose another host with --host, or name a program with --with.",
+        exit_code=Exit.BAD_CONFIG,
+    )
 
 
 def chosen_name(repository: Repository) -> str:
