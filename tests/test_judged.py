@@ -71,7 +71,7 @@ def test_a_verdict_that_was_written_first_judges_nothing(judge: str) -> None:
     known = history(judge, *(name for name in ORDER if name != judge))
     step = "security" if judge.startswith("security") else "qa"
     assert open_step(known)[0] == step
-    assert why(known, step)[0].startswith(f"{judge} is older than source of 01-01 (0000000)")
+    assert why(known, step)[0].startswith(f"{judge} is older than source of 01-01 (000000000000)")
 
 
 AGAIN = ("code-review.jsonl", [{"plan": "01-01", "r": "approve", "cycle": 2, "dt": "2026-02-20"},
@@ -91,7 +91,7 @@ def test_source_after_its_review_is_reviewed_again_and_then_verified_and_audited
 
 def test_a_plan_that_comes_after_the_verification_opens_it() -> None:
     known = history(*(name for name in ORDER if name != "01-02.plan.jsonl"), "01-02.plan.jsonl")
-    assert "verification.jsonl is older than plan 01-02 (0000000), which came after it" in why(
+    assert "verification.jsonl is older than plan 01-02 (000000000000), which came after it" in why(
         known, "qa"
     )
 

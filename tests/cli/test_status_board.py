@@ -32,6 +32,7 @@ from yolo_fs.core.reasons import Exit
 from yolo_fs.evidence.facts import PhaseFacts
 from yolo_fs.git.repository import Repository
 from yolo_fs.moments.moment import PresentMoment, StatusObserver
+from yolo_fs.phase.gates import DueDecision
 from yolo_fs.phase.progress import StepStanding
 from yolo_fs.phase.waits import Deadlock, Orphan, Wait
 from yolo_fs.progress.board import Board, PhaseBoard
@@ -179,7 +180,7 @@ def drawn(*phases: PhaseBoard, verbose: bool = False, **more: Any) -> str:
 def phase(content: PhaseFacts, **more: Any) -> PhaseBoard:
     """Return the board of a phase; `more` gives some of its answers by hand."""
     board = PhaseBoard(content, more.pop("loops", ()))
-    board.__dict__.update({"sign_off": (Decision.HOLD, "so"), "alarms": ()} | more)
+    board.__dict__.update({"sign_off": DueDecision(Decision.HOLD, "so"), "alarms": ()} | more)
     return board
 
 
@@ -212,7 +213,7 @@ def test_a_finished_phase_is_one_line_unless_all_is_asked_for() -> None:
     done = phase(facts(complete()))
     assert drawn(done) == "phase 01-auth: complete (2 of 2 plans complete, 100 %)\n"
     assert "7 implementation: complete by commit" in drawn(done, verbose=True)
-    assert "0 po: skipped by rule: po.enabled=false" in drawn(done, verbose=True)
+    assert "0 po: skipped: po.enabled=false" in drawn(done, verbose=True)
 
 
 def test_a_phase_that_is_signed_off_over_a_claim_is_not_complete() -> None:
@@ -250,7 +251,8 @@ def test_alarms_are_drawn_and_told_to_machines() -> None:
 def test_no_text_of_an_agent_reaches_the_terminal_unescaped() -> None:
     evil = "\x1b[2J\u202egnp.exe\n\x9b31m"
     text = drawn(
-        phase(unfinished(evil, t=evil, d=[evil]), sign_off=(Decision.HOLD, evil)), verbose=True
+        phase(unfinished(evil, t=evil, d=[evil]), sign_off=DueDecision(Decision.HOLD, evil)),
+        verbose=True,
     )
     out = io.StringIO()
     aside = Aside("01-auth", (Drift("backend", "step", evil, "qa"),), (evil,), (("backend", evil),))

@@ -131,7 +131,7 @@ def test_a_reverted_task_is_open_again_by_name_until_it_is_done_anew(
 ) -> None:
     finish(root, subject)
     do(root, "git revert --no-edit HEAD~1")
-    plan, by = plan_of(root), do(root, "git rev-parse --short=7 HEAD")
+    plan, by = plan_of(root), do(root, "git rev-parse --short=12 HEAD")
     assert plan.standing is PlanStanding.CLAIMED
     assert (plan.missing, plan.tasks[0].commit) == ((f"task 01-01/T1 was reverted by {by}",), "")
     do(root, REAPPLIED[how])

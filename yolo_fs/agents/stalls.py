@@ -255,10 +255,7 @@ def _rejected(known: StallInput, step: Awaited) -> str:
 def _held(known: StallInput, step: Awaited) -> str:
     held = ((path, verdict) for path, verdict in _near(known, step) if isinstance(verdict, Held))
     return next(
-        (
-            f"{path} is held: {verdict.reason.value}: {verdict.reason.sentence}"
-            for path, verdict in held
-        ),
+        (f"{path} is held: {verdict.reason.with_sentence}" for path, verdict in held),
         "",
     )
 

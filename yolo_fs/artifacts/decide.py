@@ -16,7 +16,7 @@ from yolo_fs.artifacts.verdicts import (
     Verdict,
     Waiting,
 )
-from yolo_fs.core.reasons import Reason
+from yolo_fs.core.reasons import Finding, Reason
 
 EventSink = Callable[[str, str, Mapping[str, Any]], object]
 """Takes an event's type, the path it concerns, and its data."""
@@ -110,18 +110,18 @@ _EVENTS: Mapping[type, str] = {
 
 def describe(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as events and `status --json` show it."""
+    reason, findings = reason_and_findings(verdict)
+    return {"reason": reason.value, "findings": [finding.as_json() for finding in findings]}
+
+
+def reason_and_findings(verdict: Verdict) -> tuple[Reason, Sequence[Finding]]:
+    """Return why a file has the verdict, and each finding in it."""
     match verdict:
         case Rejected(findings):
-            return {
-                "reason": findings[0].reason.value,
-                "findings": [finding.as_json() for finding in findings],
-            }
+            return findings[0].reason, findings
         case Held(reason, findings):
-            return {"reason": reason.value, "findings": [finding.as_json() for finding in findings]}
+            return reason, findings
         case Waiting(reason) | Missing(reason) | Ignored(reason) | Committed(_, reason):
-            return {"reason": reason.value, "findings": []}
+            return reason, ()
         case Accepted():
-            return {
-                "reason": Reason.QUEUED.value,
-                "findings": [finding.as_json() for finding in verdict.warnings],
-            }
+            return Reason.QUEUED, verdict.warnings

@@ -36,6 +36,7 @@ from yolo_fs.artifacts.table import ARTIFACTS, comes_beside
 from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.checking.checker import Checked, Checker, previous_records
 from yolo_fs.checking.snapshots import AtCommit, BlobReader
+from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import Finding, Reason, YoloError, errors, shortened
 from yolo_fs.git.history import LoggedCommit, log
 from yolo_fs.git.repository import Repository
@@ -186,7 +187,7 @@ def _finding_for_several_paths(commit: LoggedCommit) -> Finding:
     paths = [path for _, path in commit.changes]
     message = "no path"
     if paths:
-        shown_by = f"'git show --name-only {commit.oid[:12]}'"
+        shown_by = f"'git show --name-only {commit.oid[:SHORT]}'"
         message = f"{len(paths)} paths: {shortened(paths, 3, shown_by=shown_by)}"
     return Finding(
         Reason.SEVERAL_PATHS,

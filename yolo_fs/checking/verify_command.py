@@ -21,6 +21,7 @@ from typing import IO, Any, NamedTuple
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.decide import EventSink
 from yolo_fs.core.credentials import redact
+from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import YoloError, safe_lines
 from yolo_fs.core.timestamps import iso
 from yolo_fs.git.repository import Repository
@@ -62,7 +63,7 @@ class Verification(NamedTuple):
         """How it ended, and at which commit, in one line."""
         verdict = "passed" if self.passed else f"failed ({self.how})"
         unclean = "" if self.is_clean else ", with changes that are in no commit"
-        return f"verify_command {verdict} at {self.commit[:12]} in {self.seconds:.0f} s{unclean}"
+        return f"verify_command {verdict} at {self.commit[:SHORT]} in {self.seconds:.0f} s{unclean}"
 
 
 def sources_of(repository: Repository, commit: str | None) -> str:

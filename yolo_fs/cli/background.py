@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.core.ids import SHORT
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
@@ -311,7 +312,7 @@ def _show(invocation: Invocation, event: str, path: str, data: Mapping[str, Any]
 
 def _gist(event: str, data: Mapping[str, Any]) -> str:
     if event == "artifact.committed":
-        return f"{data['commit'][:7]} {safe(data['subject'])}"
+        return f"{data['commit'][:SHORT]} {safe(data['subject'])}"
     findings = data.get("findings") or []
     if findings:
         first = findings[0]

@@ -20,7 +20,6 @@ from yolo_fs.core.reasons import safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.escalations.log import EscalationProgress
 from yolo_fs.evidence.facts import PlanStanding, PlanStatus
-from yolo_fs.phase.gate_status import GateStatus, MissingEvidence
 from yolo_fs.phase.progress import DepartmentStatus, Next, PhaseStatus, StepStanding, StepStatus
 from yolo_fs.progress.board import Board, PhaseBoard, tasks_done
 from yolo_fs.protocol.gates import Outcome
@@ -82,7 +81,7 @@ def draw_board(
     if not board.phases:
         console.print(empty)
         return
-    open_ = [phase.id for phase in board.phases if not phase.is_finished]
+    open_ = [phase.id for phase in board.phases if not phase.progress.is_finished]
     large = {phase.id for phase in board.phases} if verbose else set(open_[:LARGE])
     for is_large, some in groupby(board.phases, lambda phase: phase.id in large):
         if is_large:
@@ -90,7 +89,7 @@ def draw_board(
                 _draw_headlines(console, [phase])
                 _draw_phase(console, phase, verbose=verbose)
         else:
-            for _, alike in groupby(some, lambda phase: phase.is_finished):
+            for _, alike in groupby(some, lambda phase: phase.progress.is_finished):
                 _draw_headlines(console, list(alike))
     if large:
         _draw_legend(console)
@@ -133,8 +132,8 @@ def draw_crew(console: Console, snapshot: AgentsSnapshot) -> None:
 
 def _draw_headlines(console: Console, phases: Sequence[PhaseBoard]) -> None:
     """Draw one line for each phase, all of them finished or none."""
-    style = "green" if phases[0].is_finished else "bold"
-    console.print("\n".join(phase.said for phase in phases), style=style)
+    style = "green" if phases[0].progress.is_finished else "bold"
+    console.print("\n".join(phase.progress.headline for phase in phases), style=style)
 
 
 def _draw_phase(console: Console, phase: PhaseBoard, *, verbose: bool) -> None:
@@ -231,20 +230,11 @@ def _draw_lacks(
 ) -> None:
     if verbose:
         for step_status in steps:
-            console.print(
-                f"    {step_status.step.number} {step_status.step.key}: {_proof(step_status)}"
-            )
+            step = step_status.step
+            console.print(f"    {step.number} {step.key}: {step_status.sentence}")
             _draw_few(console, "      lacks: ", step_status.missing, verbose=True)
     elif current:
         _draw_few(console, f"    {current.step.key} lacks: ", current.missing, verbose=False)
-
-
-def _proof(step_status: StepStatus) -> str:
-    if step_status.standing is StepStanding.COMPLETE:
-        return f"complete by {step_status.by[:7]}" if step_status.by else "complete"
-    if step_status.standing is StepStanding.SKIPPED:
-        return f"skipped by rule: {safe(step_status.by)}"
-    return step_status.standing.value
 
 
 def _next(turn: Next | None, *, done: bool) -> str:
@@ -274,23 +264,11 @@ def _draw_plan(console: Console, plan: PlanStatus) -> None:
 def _draw_gates(console: Console, phase: PhaseBoard, *, verbose: bool) -> None:
     for gate in phase.gates:
         console.print(
-            f"  gate {gate.name}: {_standing(gate)}", style="green" if gate.is_open else "yellow"
+            f"  gate {gate.name}: {gate.standing}", style="green" if gate.is_open else "yellow"
         )
-        _draw_few(
-            console, "    lacks: ", [_format_lack(lack) for lack in gate.missing], verbose=verbose
-        )
-    decision, why = phase.sign_off
-    console.print(f"  sign-off: {decision} ({safe(why)})")
-
-
-def _format_lack(lack: MissingEvidence) -> str:
-    return f"{lack}  → {lack.command}" if lack.command not in ("", "yolo-fs status") else str(lack)
-
-
-def _standing(gate: GateStatus) -> str:
-    if gate.is_open:
-        return "open"
-    return "closed" if gate.blocking else "closed, not blocking"
+        lacks = [lack.with_command for lack in gate.missing]
+        _draw_few(console, "    lacks: ", lacks, verbose=verbose)
+    console.print(f"  {phase.sign_off.sentence}")
 
 
 def _draw_few(console: Console, mark: str, lines: Sequence[str], *, verbose: bool) -> None:

@@ -10,7 +10,7 @@ import click
 from yolo_fs.authority.actors import check_agent
 from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
 from yolo_fs.cli.task import task_named
-from yolo_fs.core.ids import TYPES
+from yolo_fs.core.ids import SHORT, TYPES
 from yolo_fs.core.reasons import safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
@@ -58,8 +58,8 @@ def commit(
         "paths": list(made.paths),
     }
     done = (
-        f"{made.commit[:12]} {made.subject}"
+        f"{made.commit[:SHORT]} {made.subject}"
         if made.paths
-        else f"{task} is done already: {made.commit[:12]}"
+        else f"{task} is done already: {made.commit[:SHORT]}"
     )
     return Reply(data, show=lambda console: console.print(safe(done, 500)))

@@ -130,24 +130,23 @@ def _code(status: GateStatus) -> Exit:
 
 
 def _gates_as_json(gates: Gates) -> dict[str, Any]:
-    decision, why = gates.phase.sign_off
     return {
         "phase": gates.phase.id,
         "gates": gates.phase.gates,
         "forged": gates.forged,
         "drift": gates.drift,
-        "sign_off": {"decision": decision, "why": why},
+        "sign_off": gates.phase.sign_off,
     }
 
 
 def _line(status: GateStatus) -> str:
-    return f"{status.name:14} {'open' if status.is_open else 'closed'}"
+    return f"{status.name:14} {status.standing}"
 
 
 def _show_why(console: Console, status: GateStatus) -> None:
     console.print(_line(status), style="green" if status.is_open else "yellow")
     for lack in status.missing:
-        console.print(f"  {safe(str(lack))}  → {safe(lack.command)}")
+        console.print(f"  {safe(lack.with_command)}")
 
 
 def _show_each(console: Console, gates: list[GateStatus]) -> None:
@@ -163,8 +162,7 @@ def _show_all(console: Console, gates: Gates) -> None:
         console.print(f"forged: {safe(name)} {FORGED}", style="red")
     for drift in gates.drift:
         console.print(f"drift: {safe(str(drift))}", style="yellow")
-    decision, why = gates.phase.sign_off
-    console.print(f"sign-off: {decision} ({safe(why)})")
+    console.print(gates.phase.sign_off.sentence)
 
 
 def _wait_result_as_json(waited: GateWaitResult) -> dict[str, Any]:
@@ -190,11 +188,11 @@ def _wait_result_as_json(waited: GateWaitResult) -> dict[str, Any]:
 def _show_waited(console: Console, waited: GateWaitResult) -> None:
     if waited.is_open:
         return
+    from yolo_fs.phase.gate_status import GateStatus, MissingEvidence  # a waiter can do without
+
     for gate in waited.look.gates:
-        console.print(f"{gate['gate']:14} {'open' if gate['open'] else 'closed'}")
-        for lack in gate["missing"]:
-            place = f"{lack['file']}:{lack['line']}" if lack["line"] else lack["file"]
-            console.print(f"  {safe(lack['what'])} ({safe(place)})  → {safe(lack['command'])}")
+        missing = tuple(MissingEvidence(**lack) for lack in gate["missing"])
+        _show_why(console, GateStatus(gate["gate"], missing, (), gate["blocking"]))
     console.print(f"not open after {waited.waited_s:.0f} s:")
     for department in waited.look.departments:
         console.print(f"  {department['department']:10} {_standing(department)}")

@@ -443,7 +443,9 @@ def line_of(name: str, about: Mapping[str, Any], signs: Mapping[str, str]) -> st
         case "act.given_up":
             text = f"{signs['failed']} {about['why']}"
         case "signoff":
-            text = f"{signs['done']} sign-off: {about['state']}"
+            is_signed = about["state"] in ("signed_off", "already")
+            state = about["state"].replace("_", " ")
+            text = f"{signs['done' if is_signed else 'failed']} phase {about['phase']}: {state}"
         case _:
             more = (f"{key} {value}" for key, value in about.items() if value != "")
             text = f"{signs['other']} {name}: {', '.join(more)}"

@@ -9,6 +9,7 @@ import click
 from yolo_fs.checking.verify_command import verification_of
 from yolo_fs.cli.reply import Invocation, Reply, require_libraries, verb
 from yolo_fs.company.overview import overview
+from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.moments.moment import find_commit
@@ -110,6 +111,6 @@ def report(invocation: Invocation, *, phase: str, revision: str, output: str, fo
     write_atomic(path, body, root=top, mode=SHARED)
     data = {"phase": str(record.phase.id), "commit": commit, "file": path, "bytes": len(body)}
     summary = (
-        f"{safe(path, 500)}: {record.phase.id} as of {commit[:12]}, {len(body) / 1_000:.0f} kB"
+        f"{safe(path, 500)}: {record.phase.id} as of {commit[:SHORT]}, {len(body) / 1_000:.0f} kB"
     )
     return Reply(data, show=lambda console: console.print(summary, soft_wrap=True))

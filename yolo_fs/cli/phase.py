@@ -8,7 +8,7 @@ import click
 
 from yolo_fs.agents.access import Access
 from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
-from yolo_fs.core.ids import PHASE_DIRECTORY
+from yolo_fs.core.ids import PHASE_DIRECTORY, SHORT
 from yolo_fs.core.reasons import Exit, Finding, Level, Reason, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
@@ -130,11 +130,11 @@ def sign_off(invocation: Invocation, *, number: str, agent: str, dry_run: bool) 
 def _show_sign_off(console: Console, done: SignedOff) -> None:
     match done.state:
         case "already":
-            console.print(f"phase {done.phase} is signed off already, by {done.commit[:12]}")
+            console.print(f"phase {done.phase} is signed off already, by {done.commit[:SHORT]}")
         case "lacking":
             console.print(f"phase {done.phase} cannot be signed off yet")
         case "signed_off":
-            console.print(f"{done.commit[:12]} {safe(done.subject)}")
+            console.print(f"{done.commit[:SHORT]} {safe(done.subject)}")
             console.print(f"  {', '.join(map(safe, done.paths))}")
         case _:
             console.print(f"would commit {', '.join(map(safe, done.paths))}")

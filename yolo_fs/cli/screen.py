@@ -19,11 +19,12 @@ from yolo_fs.artifacts.verdicts import Held, Rejected
 from yolo_fs.cli.board import MANY, SIGNS, beginning, draw_steps
 from yolo_fs.cli.inbox import lines_of
 from yolo_fs.cli.reply import Reply, console_for
+from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.moments.moment import PastMoment, PresentMoment, stamp
 from yolo_fs.phase.gate_status import GateStatus
-from yolo_fs.phase.progress import DepartmentStatus, PhaseStatus
+from yolo_fs.phase.progress import DepartmentStatus
 from yolo_fs.progress.board import PhaseBoard
 from yolo_fs.progress.drift import FORGED, Aside
 from yolo_fs.protocol.departments import Role
@@ -163,19 +164,18 @@ def _refusal(path: str, verdict: object) -> ScreenLine:
     name = path.rpartition("/")[2]
     if isinstance(verdict, Rejected):
         first = verdict.findings[0]
-        place = f" line {first.line} {first.at}".rstrip() if first.line else ""
-        expected = f"; expected {first.expected}" if first.expected else ""
-        why = f"{first.reason.value}: {first.message or first.reason.sentence}{expected}"
+        place = f" {first.place_in_file}".rstrip()
         more = len(verdict.findings) - 1
-        others = f" (+{more}: yolo-fs validate)" if more else ""
-        return ScreenLine(f"  x {name}{place}: {why}{others}", "red")
+        others = f"(+{more}: yolo-fs validate) " if more else ""
+        why = f"{first.reason.value}: {others}{first.why}"
+        return ScreenLine(f"  x {name}{place}: {why}", "red")
     reason = verdict.reason.sentence if isinstance(verdict, Held) else ""
     return ScreenLine(f"  = {name} held: {reason}", "yellow")
 
 
 def _phase(phase: PhaseBoard) -> Iterator[ScreenLine]:
     progress = phase.progress
-    yield ScreenLine(_headline(progress), "green" if progress.is_complete else "bold")
+    yield ScreenLine(progress.headline, "green" if progress.is_complete else "bold")
     height = len(progress.departments) + 2
     yield ScreenLine(draw=lambda console: draw_steps(console, progress.as_shown()), rows=height)
     legend = "  ".join(f"{sign} {standing}" for standing, (sign, _) in SIGNS.items())
@@ -189,17 +189,9 @@ def _phase(phase: PhaseBoard) -> Iterator[ScreenLine]:
     for gate in phase.gates:
         if not gate.is_open:
             yield ScreenLine(f"  gate {gate.name} closed: {_lacks(gate)}", "yellow")
-    decision, why = phase.sign_off
-    yield ScreenLine(f"  sign-off: {decision} ({why})")
+    yield ScreenLine(f"  {phase.sign_off.sentence}")
     if progress.next and progress.next.command:
         yield ScreenLine(f"  {progress.next.agent} runs: {progress.next.command}")
-
-
-def _headline(progress: PhaseStatus) -> str:
-    plans = progress.plans
-    done = sum(plan.is_done for plan in plans)
-    at = "complete" if progress.is_complete else f"at {progress.step}"
-    return f"phase {progress.phase}: {at}, {progress.percent} %, {done} of {len(plans)} plans"
 
 
 def _turn(status: DepartmentStatus) -> str:
@@ -220,7 +212,7 @@ def _lacks(gate: GateStatus) -> str:
 
 def _others(phases: Sequence[PhaseBoard], open_: Sequence[PhaseBoard]) -> Iterator[ScreenLine]:
     for phase in open_[1:]:
-        yield ScreenLine(_headline(phase.progress))
+        yield ScreenLine(phase.progress.headline)
     done = len(phases) - len(open_)
     if open_ and done:
         yield ScreenLine(f"{done} phases complete", "green")
@@ -242,7 +234,7 @@ def _draw_foot(seen: PresentMoment | PastMoment) -> Iterator[ScreenLine]:
     else:
         last = seen.last
     for commit in last[:3]:
-        yield ScreenLine(f"  {commit.oid[:7]}  {commit.subject}", "dim")
+        yield ScreenLine(f"  {commit.oid[:SHORT]}  {commit.subject}", "dim")
 
 
 LOOK_EVERY_S = 0.5

@@ -16,6 +16,7 @@ import click
 from yolo_fs.authority.actors import check_agent
 from yolo_fs.checking.verify import past_hooks
 from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import Exit, Finding, Reason, safe
 from yolo_fs.definitions.role_files import ROLE_FILES, RoleFiles
 from yolo_fs.git.repository import Repository
@@ -298,7 +299,7 @@ def doctor(invocation: Invocation) -> Reply:
             )
         for fault in past:
             console.print(
-                f"went past the hooks: {fault.commit[:12]} {fault.finding}", soft_wrap=True
+                f"went past the hooks: {fault.commit[:SHORT]} {fault.finding}", soft_wrap=True
             )
 
     return Reply(data, broken, Exit.FINDINGS if broken or past else Exit.DONE, show)

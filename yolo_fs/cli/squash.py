@@ -8,6 +8,7 @@ import click
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import counted, safe, shortened
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.squash import Squash, make_squash, plan_squash
@@ -61,7 +62,7 @@ def squash(
 
 def _show(console: Console, planned: Squash, commit: str) -> None:
     count = planned.ours + len(planned.source) + len(planned.others)
-    made = f"made {commit[:12]}" if commit else "would make one commit"
+    made = f"made {commit[:SHORT]}" if commit else "would make one commit"
     what = f"{counted(count, 'commit')}, {planned.ours} of them by yolo-fs"
     console.print(f"{made} on {safe(planned.branch)} of {what}", soft_wrap=True)
     console.print(safe(planned.message.partition("\n")[0]), soft_wrap=True)

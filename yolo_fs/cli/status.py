@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from yolo_fs.artifacts.decide import describe
+from yolo_fs.artifacts.decide import reason_and_findings
 from yolo_fs.cli.board import LARGE, beginning, draw_board, draw_crew, draw_machines
 from yolo_fs.cli.reply import Invocation, Reply, draw_columns, verb
 from yolo_fs.cli.screen import draw_screen, draw_wanted, drawn, follow
-from yolo_fs.core.ids import PhaseId
+from yolo_fs.core.ids import SHORT, PhaseId
 from yolo_fs.core.json_form import envelope
 from yolo_fs.core.reasons import Exit, YoloError, counted, safe
 from yolo_fs.git.repository import Repository
@@ -205,7 +205,7 @@ def _show_last(console: Console, last: Sequence[IndexedCommit]) -> None:
     if last:
         console.print("\nLast commits", style="bold")
     for commit in last:
-        console.print(f"  {commit.oid[:7]}  {safe(commit.subject)}")
+        console.print(f"  {commit.oid[:SHORT]}  {safe(commit.subject)}")
 
 
 def _show_head(console: Console, report: Report) -> None:
@@ -216,9 +216,7 @@ def _show_head(console: Console, report: Report) -> None:
         style = "" if report.verification.passed else "red"
         console.print(safe(report.verification.sentence), style=style)
     if report.obstacle:
-        console.print(
-            f"held up: {report.obstacle.value}: {report.obstacle.sentence}", style="yellow"
-        )
+        console.print(f"held up: {report.obstacle.with_sentence}", style="yellow")
 
 
 def _health(report: Report) -> str:
@@ -259,16 +257,11 @@ def _show_candidates(
         return
     console.print(f"\n{standing.value.capitalize()}", style=f"bold {_COLOUR[standing]}")
     for candidate in candidates:
-        facts = describe(candidate.verdict)
-        console.print(f"  {safe(candidate.path)}: {facts['reason']}")
-        for finding in facts["findings"]:
-            place = (
-                f"line {finding['line']} {finding['at']}".rstrip() if finding["line"] else "file"
-            )
-            expected = f"; expected {safe(finding['expected'])}" if finding["expected"] else ""
-            hint = f". {safe(finding['hint'])}" if finding["hint"] else ""
-            why = f"{finding['reason']}: {safe(finding['message'])}{expected}{hint}"
-            console.print(f"    {safe(place)}: {why}")
+        reason, findings = reason_and_findings(candidate.verdict)
+        console.print(f"  {safe(candidate.path)}: {reason.value}")
+        for finding in findings:
+            place = finding.place_in_file or "file"
+            console.print(f"    {place}: {finding.reason.value}: {finding.why}")
     if standing is CandidateState.REJECTED:
         from yolo_fs.checking.fix import fixable_in  # checks anew what is refused
 

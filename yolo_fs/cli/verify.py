@@ -11,6 +11,7 @@ import click
 from yolo_fs.checking.verify import HEAD, CommitFault, Verifier, past_hooks
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.cli.validate import watched
+from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import Exit, counted
 from yolo_fs.git.repository import Repository
 from yolo_fs.workspace.settings import load
@@ -50,7 +51,7 @@ def verify(invocation: Invocation, *, revisions: Sequence[str]) -> Reply:
         "faults": [{"commit": fault.commit, **fault.finding.as_json()} for fault in faults],
     }
     findings = [
-        replace(fault.finding, path=f"{fault.commit[:12]}:{fault.finding.path}".rstrip(":"))
+        replace(fault.finding, path=f"{fault.commit[:SHORT]}:{fault.finding.path}".rstrip(":"))
         for fault in faults
     ]
     exit_code = Exit.FINDINGS if faults else Exit.DONE

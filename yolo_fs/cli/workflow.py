@@ -193,12 +193,7 @@ def _show_steps(console: Console, step_looks: Iterable[StepLook]) -> None:
     for step_look in step_looks:
         step = step_look.progress.step
         where = step_look.department.value if step_look.department else "(phase)"
-        by = f" by {step_look.progress.by}" if step_look.progress.by else ""
-        console.print(
-            safe(
-                f"{step.number:>4} {step.key:16} {where:9} {step_look.progress.standing.value}{by}"
-            )
-        )
+        console.print(f"{step.number:>4} {step.key:16} {where:9} {step_look.progress.sentence}")
         for lack in step_look.missing:
             console.print(f"       lacks: {safe(lack)}")
 

@@ -685,4 +685,4 @@ def _refusals(path: str, verdict: object) -> Iterator[str]:
         if (more := len(verdict.findings) - _SHOWN) > 0:
             yield f"{more} more of {name}: see 'yolo-fs validate {shlex.quote(path)}'"
     elif isinstance(verdict, Held):
-        yield f"{name} is held: {verdict.reason.value}: {verdict.reason.sentence}"
+        yield f"{name} is held: {verdict.reason.with_sentence}"

@@ -16,6 +16,7 @@ from yolo_fs.contexts.selection import (
     Origin,
     records_of,
 )
+from yolo_fs.core.ids import SHORT
 from yolo_fs.protocol.contexts import Column, Feed, Section
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 
@@ -270,7 +271,7 @@ def _names(_: Section, __: ContextSources, chosen: Chosen) -> Iterator[Row]:
 
 def _commits(_: Section, gathered: ContextSources, __: Chosen) -> Iterator[Row]:
     for oid, subject in gathered.commits:
-        yield Row((oid[:12], subject), (Origin("", 0, oid),))
+        yield Row((oid[:SHORT], subject), (Origin("", 0, oid),))
 
 
 def _tools(section: Section, gathered: ContextSources, _: Chosen) -> Iterator[Row]:

@@ -15,15 +15,12 @@ from typing import NamedTuple
 from yolo_fs.artifacts.classify import PLANNING_ROOT, ClassifiedPath
 from yolo_fs.authority.access import Target, may_read, means
 from yolo_fs.authority.actors import Actor, rule_of
-from yolo_fs.core.ids import PhaseId, PlanId
+from yolo_fs.core.ids import SHORT, PhaseId, PlanId
 from yolo_fs.phase.view import SHARED_KINDS
 from yolo_fs.protocol.contexts import FILTERS, NAMES, Column, Feed, Only, Reach, Section
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
 from yolo_fs.protocol.isolation import BORDERS, SCOPES
 from yolo_fs.schemas.layout import Record
-
-SHORT = 12
-"""Digits of a commit hash that is shown to people."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,11 @@ class Reason(StrEnum):
         member.sentence = sentence
         return member
 
+    @property
+    def with_sentence(self) -> str:
+        """The code and the sentence, such as `not_running: no daemon watches this work tree`."""
+        return f"{self.value}: {self.sentence}"
+
     @classmethod
     def of(cls, code: str) -> Reason:
         """Return the reason with this code.
@@ -299,12 +304,22 @@ class Finding:
     def __str__(self) -> str:
         place = ":".join(part for part in (safe(self.path), str(self.line or "")) if part)
         pointer = f" at {safe(self.at)}" if self.at else ""
+        is_said = not self.command or self.command in self.hint
+        command = "" if is_said else f" Run: {safe(self.command, _OWN_LENGTH)}"
+        return f"{place or '-'}{pointer}: {self.reason.value}: {self.why}{command}"
+
+    @property
+    def why(self) -> str:
+        """What was found, what was expected and what to do next, escaped for a terminal."""
         message = safe(self.message) or self.reason.sentence
         expected = f"; expected {safe(self.expected, _OWN_LENGTH)}" if self.expected else ""
         hint = f". {safe(self.hint, _OWN_LENGTH)}" if self.hint else ""
-        is_said = not self.command or self.command in self.hint
-        command = "" if is_said else f" Run: {safe(self.command, _OWN_LENGTH)}"
-        return f"{place or '-'}{pointer}: {self.reason.value}: {message}{expected}{hint}{command}"
+        return f"{message}{expected}{hint}"
+
+    @property
+    def place_in_file(self) -> str:
+        """Its line and pointer, such as `line 3 /mh/tr`; empty for the whole file."""
+        return f"line {self.line} {safe(self.at)}".rstrip() if self.line else ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the finding as the member of `findings` that every `--json` envelope carries."""

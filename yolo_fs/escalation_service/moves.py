@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, place_of_name
 from yolo_fs.artifacts.naming import entries_in
 from yolo_fs.checking.snapshots import WorkTree
-from yolo_fs.core.ids import EscalationId, PhaseId, TaskRef
+from yolo_fs.core.ids import SHORT, EscalationId, PhaseId, TaskRef
 from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, errors, safe, shortened
 from yolo_fs.core.timestamps import AHEAD
 from yolo_fs.escalation_service.clock import read_clock
@@ -312,7 +312,7 @@ class Escalations:
         """
         named = request.shown_by
         if _names_commit(named) and not _is_hash(named) and (oid := self._repository.tip(named)):
-            request = request._replace(shown_by=oid[:12])
+            request = request._replace(shown_by=oid[:SHORT])
         return self._move(name, lambda escalation, _: resolved(request, to, escalation), request)
 
     def _require_task(self, task: TaskRef) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.decide import EventSink
-from yolo_fs.core.ids import EscalationId, PhaseId
+from yolo_fs.core.ids import SHORT, EscalationId, PhaseId
 from yolo_fs.core.reasons import Finding, YoloError
 from yolo_fs.core.timestamps import Instant
 from yolo_fs.escalation_service.clock import note, read_clock, recall
@@ -246,7 +246,7 @@ class Ticker:
             if not commit.is_ours and resumes(
                 escalation.id, commit.subject, is_only=is_only, is_of_plan=is_of_plan
             ):
-                return self._resolve_by_commit(phase, escalation, commit.oid[:12])
+                return self._resolve_by_commit(phase, escalation, commit.oid[:SHORT])
         return []
 
     def _resolve_by_commit(
@@ -352,7 +352,7 @@ def _end_of(escalation: EscalationProgress, about: str, end: str, tip: str) -> E
         boundary="seen in a commit",
         severity=escalation.severity,
         decision=escalation.decision or end,
-        shown_by=tip[:12],
+        shown_by=tip[:SHORT],
         is_over=True,
         task=str(escalation.id.task),
     )

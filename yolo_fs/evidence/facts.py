@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.verdicts import Place
-from yolo_fs.core.ids import PhaseId, PlanId, TaskRef
+from yolo_fs.core.ids import SHORT, PhaseId, PlanId, TaskRef
 from yolo_fs.core.reasons import safe
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, DEPARTMENT_BY_NAME, WORKING, Dept
 from yolo_fs.protocol.gates import Decision
@@ -518,7 +518,7 @@ def _lacking(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> Itera
     for task in plan.tasks:
         name = str(task.get("id"))
         if by := facts.undone.get(key_of_task(facts.plans, plan, name)):
-            yield f"task {plan.id}/{name} was reverted by {by[:7]}"
+            yield f"task {plan.id}/{name} was reverted by {by[:SHORT]}"
     yield from _test_doubts(facts, plan, summary)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from yolo_fs.core.ids import SHORT
 from yolo_fs.evidence.facts import (
     NOWHERE,
     Filed,
@@ -137,7 +138,7 @@ def came_after_sign_off(facts: PhaseFacts, position: int) -> Iterator[str]:
     for filed in facts.filed if position != NOWHERE else ():
         is_signed = filed.valid and filed.place.phase and filed.place.artifact.kind in _SIGNED
         if is_signed and filed.position > position and not _is_rework(facts, filed, position):
-            yield f"{filed.place.name} ({filed.commit[:7]})"
+            yield f"{filed.place.name} ({filed.commit[:SHORT]})"
 
 
 def _made(facts: PhaseFacts) -> Mapping[Dept, tuple[JudgedFact, ...]]:
@@ -160,7 +161,7 @@ def _sources(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
         named.setdefault(str(plan.id), []).append(plan)
     for work in facts.work:
         if work.position != NOWHERE and is_work_of(work, department, named.get(work.plan, ())):
-            commit = f" ({work.commit[:7]})" if work.commit else ""
+            commit = f" ({work.commit[:SHORT]})" if work.commit else ""
             first = _mended(facts, department, work.position)
             yield JudgedFact(f"source of {work.plan}{commit}", work.position, first, work.plan)
 
@@ -172,7 +173,7 @@ def _find_artifacts_made(facts: PhaseFacts, department: Dept) -> Iterator[Judged
         for path in sorted(plan.files & filed.keys()):
             made = filed[path]
             first = _mended(facts, department, made.position)
-            what = f"{made.place.name} ({made.commit[:7]})"
+            what = f"{made.place.name} ({made.commit[:SHORT]})"
             yield JudgedFact(what, made.position, first, str(plan.id))
 
 
@@ -182,7 +183,7 @@ def _find_plan_papers(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFac
         for filed in facts.of_kind(kind, department):
             plan = str(filed.place.plan)
             first = max(_QA, _mended(facts, department, filed.position))
-            yield JudgedFact(f"{kind} {plan} ({filed.commit[:7]})", filed.position, first, plan)
+            yield JudgedFact(f"{kind} {plan} ({filed.commit[:SHORT]})", filed.position, first, plan)
 
 
 def _mended(facts: PhaseFacts, department: Dept, position: int) -> int:

@@ -18,6 +18,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.artifacts.classify import classify
+from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import Fault, Finding, Level, Reason
 from yolo_fs.core.timestamps import iso
 from yolo_fs.protocol.handoffs import PACKET_FIELDS, TRIGGER_BY_ID, Trigger
@@ -288,7 +289,7 @@ def discretionary_work(packet: Packet, later: Iterable[LaterCommit]) -> Iterator
                 yield Finding(
                     Reason.DISCRETIONARY_WORK,
                     path,
-                    message=f"{packet.from_role} handed over, then came commit {commit.oid[:12]}",
+                    message=f"{packet.from_role} handed over, then came {commit.oid[:SHORT]}",
                     expected=f"work of {packet.to_role} alone",
                     hint="Keep it or revert it: the receiving role decides.",
                     level=Level.WARNING,

@@ -17,7 +17,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.artifacts.classify import PLANNING_ROOT, PROJECT_STATE
 from yolo_fs.artifacts.naming import WARNINGS, alike, purpose_of, undone_by, without_ticket
 from yolo_fs.evidence.facts import NOWHERE, SourceCommit, touches
 from yolo_fs.git.history import LoggedCommit, has_trees, log_of_line, log_parents_first, main_line
@@ -410,7 +410,9 @@ class HistoryIndex:
     def warnings(self) -> dict[str, int]:
         """Return the artifacts whose last version had warnings, each with their number."""
         changed = self._rows("select changes from commits where warnings > 0 and +position <= ?")
-        paths = {path for (changes,) in changed for _, path in _changes_in(changes)}
+        # state.json moves along with an artifact, and has none of its warnings.
+        own = ([path for _, path in _changes_in(changes)] for (changes,) in changed)
+        paths = {path for each in own for path in each if each == [path] or path != PROJECT_STATE}
         query = "select warnings from commits where oid = ? and +position <= ?"
         counts = {path: self._rows(query, self.last_change(path).oid) for path in sorted(paths)}
         return {path: rows[0][0] for path, rows in counts.items() if rows and rows[0][0]}

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from yolo_fs.artifacts.naming import first_line, is_sound
+from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, errors, safe
 from yolo_fs.protocol.hooks import ANNOUNCED_BY
 
@@ -351,7 +352,7 @@ def _find_remote_tips(repository: Repository, tip: str, remote: str) -> Sequence
 def _named(fault: CommitFault) -> Finding:
     from dataclasses import replace
 
-    return replace(fault.finding, path=f"{fault.commit[:12]}:{fault.finding.path}".rstrip(":"))
+    return replace(fault.finding, path=f"{fault.commit[:SHORT]}:{fault.finding.path}".rstrip(":"))
 
 
 def _repository() -> Repository:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from yolo_fs.agents.snapshot import AgentsObserver, AgentsSnapshot
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.checking.verify import past_hooks
+from yolo_fs.core.ids import SHORT
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.daemon.health import health
@@ -204,5 +205,5 @@ def _warn_of_bypassed_hooks(repository: Repository, settings: Settings) -> Itera
         fault.commit: fault.finding for fault in reversed(list(past_hooks(repository, settings)))
     }
     for commit, finding in first.items():
-        path = f"{commit[:12]}:{finding.path}".rstrip(":")
+        path = f"{commit[:SHORT]}:{finding.path}".rstrip(":")
         yield replace(finding, path=path, level=Level.WARNING)

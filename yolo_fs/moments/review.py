@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from yolo_fs.checking.verify_command import Verification
+from yolo_fs.core.ids import SHORT
 from yolo_fs.evidence.facts import texts
 from yolo_fs.git.repository import Repository
 from yolo_fs.progress.board import PhaseBoard
@@ -55,9 +56,9 @@ def review_of(
     """Return the review of a phase. `runs`: what `company/overview` tells of it; `verification`:
     how the user's own check of these sources ended.
     """
-    pace, (decision, why) = phase.pace, phase.sign_off
+    pace = phase.pace
     state = "complete" if phase.is_complete else f"at {phase.progress.step}"
-    state_line = f"{state}, {pace.steps_done} of {pace.steps} steps; sign-off: {decision} ({why})"
+    state_line = f"{state}, {pace.steps_done} of {pace.steps} steps; {phase.sign_off.sentence}"
     parts: dict[str, Iterator[str]] = {
         "Goal": _goal(phase),
         "What was built": _built(repository, phase),
@@ -113,7 +114,7 @@ def _built(repository: Repository, phase: PhaseBoard) -> Iterator[str]:
             f"{change.files} file{'' if change.files == 1 else 's'}, "
             f"+{change.added} −{change.removed}"
         )
-        yield f"{change.commit[:12]} {change.subject} ({size})"
+        yield f"{change.commit[:SHORT]} {change.subject} ({size})"
 
 
 def _decisions(phase: PhaseBoard) -> Iterator[str]:

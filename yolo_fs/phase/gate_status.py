@@ -29,6 +29,12 @@ class MissingEvidence:
         place = f"{self.file}:{self.line}" if self.line else self.file
         return f"{self.what} ({place})"
 
+    @property
+    def with_command(self) -> str:
+        """The same, and the command that shows more than `status` does."""
+        more = "" if self.command in ("", "yolo-fs status") else f"  → {self.command}"
+        return f"{self}{more}"
+
 
 @dataclass(frozen=True, slots=True)
 class GateStatus:
@@ -44,6 +50,13 @@ class GateStatus:
     def is_open(self) -> bool:
         """Whether nothing is missing."""
         return not self.missing
+
+    @property
+    def standing(self) -> str:
+        """Whether it is open, in words."""
+        if self.is_open:
+            return "open"
+        return "closed" if self.blocking else "closed, not blocking"
 
     @property
     def rests_on(self) -> list[dict[str, str]]:

@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.core.ids import PhaseId
+from yolo_fs.core.reasons import safe
 from yolo_fs.evidence.facts import PhaseFacts, failures_of
 from yolo_fs.phase.gate_needs import (
     CHECKS,
@@ -105,7 +106,19 @@ def integration_result(phase: GateSource, date: str) -> dict[str, Any]:
     }
 
 
-def sign_off(phase: GateSource) -> tuple[Decision, str]:
+class DueDecision(NamedTuple):
+    """What the Owner is to decide about a phase by the matrix, and why."""
+
+    decision: Decision
+    why: str
+
+    @property
+    def sentence(self) -> str:
+        """Both, in words."""
+        return f"sign-off: {self.decision} ({safe(self.why)})"
+
+
+def sign_off(phase: GateSource) -> DueDecision:
     """Return the Owner's due decision by the matrix, and the reason."""
     departments = phase.folded.departments
     security = [verdict_of(phase, "security-audit", status) for status in departments]
@@ -119,7 +132,8 @@ def sign_off(phase: GateSource) -> tuple[Decision, str]:
         Evidence.PARTIAL: "verification says PARTIAL" if "PARTIAL" in quality else "",
         Evidence.ALL_PASS: "all departments, the integration gate and security pass",
     }
-    return next((row.decision, reasons[row.when]) for row in SIGN_OFFS if reasons[row.when])
+    due = (DueDecision(row.decision, reasons[row.when]) for row in SIGN_OFFS if reasons[row.when])
+    return next(due)
 
 
 def _find_first_failure(phase: GateSource) -> str:

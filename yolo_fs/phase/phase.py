@@ -32,6 +32,7 @@ from yolo_fs.loops.repairs import RISK_ACCEPTED, end_of_security_fail
 from yolo_fs.loops.rounds import AFTER_REWORK, CLARIFIED_AGAIN, PATCH_FAILED, loop_of, loops
 from yolo_fs.phase.gate_status import CheckResult, GateStatus
 from yolo_fs.phase.gates import (
+    DueDecision,
     gates_of,
     integration_checks_of,
     sentinels_of,
@@ -41,7 +42,7 @@ from yolo_fs.phase.progress import DepartmentStatus, Next, PhaseStatus, fold
 from yolo_fs.phase.view import View
 from yolo_fs.phase.waits import Alarm, Wait, cycles, orphans, suppliers, waits_of
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role, name_in
-from yolo_fs.protocol.gates import GATE_BY_NAME, QA_REMEDIES, Decision, Outcome, Owed
+from yolo_fs.protocol.gates import GATE_BY_NAME, QA_REMEDIES, Outcome, Owed
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 
@@ -147,7 +148,7 @@ class Phase:
         return integration_checks_of(self)
 
     @cached_property
-    def sign_off(self) -> tuple[Decision, str]:
+    def sign_off(self) -> DueDecision:
         """What the Owner is to decide by the matrix, and why."""
         return sign_off(self)
 

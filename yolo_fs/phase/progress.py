@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from yolo_fs.core.ids import PhaseId
+from yolo_fs.core.ids import SHORT, PhaseId
 from yolo_fs.core.reasons import safe
 from yolo_fs.evidence.facts import PhaseFacts, PlanStanding, PlanStatus, plan_progress
 from yolo_fs.evidence.judged import JUDGED_BY, came_later
@@ -53,6 +53,15 @@ class StepStatus(NamedTuple):
     def is_passed(self) -> bool:
         """Whether later steps may go on."""
         return self.standing in (StepStanding.SKIPPED, StepStanding.COMPLETE)
+
+    @property
+    def sentence(self) -> str:
+        """Where it stands and by what, such as `complete by 3e90086f3faf`."""
+        if not self.by:
+            return self.standing.value
+        if self.standing is StepStanding.SKIPPED:
+            return f"skipped: {safe(self.by)}"
+        return f"{self.standing.value} by {self.by[:SHORT]}"
 
 
 class Next(NamedTuple):
@@ -130,6 +139,23 @@ class PhaseStatus(NamedTuple):
     def is_complete(self) -> bool:
         """Whether the phase is signed off, and delivered where that is asked for."""
         return all(step.is_passed for step in self.steps)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it needs no attention; a sign-off that overrides a department does."""
+        return self.is_complete and all(status.is_complete for status in self.departments)
+
+    @property
+    def headline(self) -> str:
+        """How far it is, in one line."""
+        return f"phase {self.summary}"
+
+    @property
+    def summary(self) -> str:
+        """How far it is, in a list of phases."""
+        standing = "complete" if self.is_finished else f"at {self.step}"
+        done = f"{sum(plan.is_done for plan in self.plans)} of {len(self.plans)} plans complete"
+        return f"{self.phase}: {standing} ({done}, {self.percent} %)"
 
     @property
     def step(self) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from yolo_fs.core.ids import EscalationId
+from yolo_fs.core.ids import SHORT, EscalationId
 from yolo_fs.core.reasons import hint_for_unknown, safe
 from yolo_fs.escalations.log import role_of
 from yolo_fs.evidence.facts import PhaseFacts, PlanStanding, PlanStatus, TaskProgress, texts
@@ -116,9 +116,6 @@ def listed_as(
     return ReportSection(key, title, lines, data, more) if sources else None
 
 
-SHORT = 12
-"""Characters of an abbreviated commit hash: enough for any history, and what a summary may quote.
-"""
 _FEW = 5
 
 

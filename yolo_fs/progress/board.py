@@ -57,20 +57,6 @@ class PhaseBoard(Phase):
         return out_of_lane(self.facts)
 
     @cached_property
-    def is_finished(self) -> bool:
-        """Whether it needs no attention; a sign-off that overrides a department does."""
-        progress = self.progress
-        return progress.is_complete and all(status.is_complete for status in progress.departments)
-
-    @cached_property
-    def said(self) -> str:
-        """Its progress in one line."""
-        progress, plans = self.progress, self.progress.plans
-        done = f"{sum(plan.is_done for plan in plans)} of {len(plans)} plans complete"
-        standing = "complete" if self.is_finished else f"at {progress.step}"
-        return f"phase {progress.phase}: {standing} ({done}, {progress.percent} %)"
-
-    @cached_property
     def root_cause(self) -> RootCause | None:
         """The root cause of most of its waits; None while nobody waits for another's work."""
         return root_cause(self)
@@ -97,7 +83,6 @@ class PhaseBoard(Phase):
     def as_json(self) -> dict[str, Any]:
         """Return the phase as `status --json` shows it."""
         progress = self.progress.as_shown()
-        decision, why = self.sign_off
         return {
             "phase": str(progress.phase),
             "complete": progress.is_complete,
@@ -109,7 +94,7 @@ class PhaseBoard(Phase):
             "departments": [_department(self, status) for status in progress.departments],
             "steps": [_step(step) for step in progress.steps],
             "gates": to_json(self.gates),
-            "sign_off": {"decision": decision.value, "why": why},
+            "sign_off": to_json(self.sign_off),
             "waits": [] if progress.is_complete else [asdict(wait) for wait in self.waits],
             "alarms": [_alarm_as_json(alarm) for alarm in self.alarms],
             "handoffs": [finding.as_json() for finding in self.false_claims],

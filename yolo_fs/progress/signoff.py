@@ -10,11 +10,11 @@ from typing import NamedTuple
 from yolo_fs.artifacts.classify import PROJECT_STATE
 from yolo_fs.authority.actors import Actor
 from yolo_fs.core.foreign_json import parse
+from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.phase.phase import Phase, Phases
-from yolo_fs.phase.report import SHORT
 from yolo_fs.progress.placing import FileCommitter, tried
 from yolo_fs.protocol.workflow import SIGN_OFF_COMMAND
 from yolo_fs.states.project import sealed

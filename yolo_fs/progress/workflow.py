@@ -149,7 +149,7 @@ def find_step(key: str) -> Step:
 
 def looks(phase: Phase) -> Iterator[StepLook]:
     """Yield every step with its gates, in the order of the workflow; departments side by side."""
-    facts, progress = phase.facts, phase.progress
+    facts, progress = phase.facts, phase.progress.as_shown()
     whole = {status.step.key: status for status in progress.steps}
     passed = frozenset(key for key, status in whole.items() if status.is_passed)
     everywhere = frozenset.intersection(

@@ -107,7 +107,7 @@ class _Look:
             is_daemon_running=self._tried(lambda: health(self.repository).is_running, False),
         )
         if obstacle is Reason.BRANCH_BROKEN:
-            self.trouble.append(f"{obstacle.value}: {obstacle.sentence}. See 'yolo-fs doctor'.")
+            self.trouble.append(f"{obstacle.with_sentence}. See 'yolo-fs doctor'.")
         elif team_board and (
             settings or team_board.config
         ):  # who works on it is not guessed: nobody is sent anywhere

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.verdicts import Accepted, Held, Missing, Rejected, Verdict, Waiting
+from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import Reason, safe
 from yolo_fs.handoffs.lifecycle import HandoffLifecycle, HandoffStage
 from yolo_fs.phase.phase import Phases
 from yolo_fs.phase.progress import PhaseStatus
 from yolo_fs.phase.report import (
-    SHORT,
     Audience,
     Brief,
     Item,
@@ -107,9 +107,7 @@ def _now(situation: Situation, report: PhaseReport | None) -> ReportSection:
     )
     lines = ["# yolo-fs resume", *_format_phase_line(report), branch]
     if situation.obstacle:
-        lines.append(
-            f"nothing is committed now: {situation.obstacle.value}: {situation.obstacle.sentence}"
-        )
+        lines.append(f"nothing is committed now: {situation.obstacle.with_sentence}")
     if not situation.is_daemon_running:
         lines.append("no daemon runs: nothing is committed until 'yolo-fs start' (or run --once)")
     if situation.is_cut_off:
@@ -193,7 +191,7 @@ def _held(situation: Situation) -> Iterator[Item]:
         if isinstance(verdict, Held):
             reason = verdict.reason
             yield (
-                f"{safe(path)}: {reason.value}: {reason.sentence}",
+                f"{safe(path)}: {reason.with_sentence}",
                 {"path": path, "reason": reason.value},
             )
 
@@ -275,10 +273,8 @@ def _phases(phases: Phases) -> ReportSection | None:
 
     def as_item(status: PhaseStatus) -> Item:
         step = "complete" if status.is_complete else status.step
-        return (
-            f"{status.phase}: {step}, {status.percent} %",
-            {"phase": str(status.phase), "step": step, "percent": status.percent},
-        )
+        data = {"phase": str(status.phase), "step": step, "percent": status.percent}
+        return status.summary, data
 
     return listed_as("phases", "All phases", statuses, as_item)
 

@@ -290,7 +290,7 @@ def _security(facts: PhaseFacts) -> str:
 def _owner(phase: Phase) -> str:
     if phase.behind:
         return "pending"
-    return phase.sign_off[0].value
+    return phase.sign_off.decision.value
 
 
 def _of(facts: PhaseFacts, department: Dept) -> Iterator[Filed]:

@@ -477,7 +477,7 @@ def obstructions(seen: TeamOverview) -> Iterator[str]:
         for each in held[:_FEW]:
             detail = f" ({each.what})" if each.what else ""
             since = f" since {iso(each.since_s)}" if each.since_s else ""
-            why = f"{each.reason.value}: {each.reason.sentence}" if each.reason else ""
+            why = each.reason.with_sentence if each.reason else ""
             yield f"{each.path} waits to {direction}{since}: {why}{detail}"
         if len(held) > _FEW:
             yield f"{len(held) - _FEW} more wait to {direction}: see 'yolo-fs team status --json'"
