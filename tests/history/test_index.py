@@ -329,3 +329,26 @@ def test_a_shallow_clone_that_was_deepened_is_read_anew(tmp_path: Path) -> None:
         again.read_up_to(made[-1])
         assert [again.position_of(each) for each in made] == [0, 1, 2, 3, 4]
         assert again.of_task("01-01/T1") == made[1]
+
+
+VERIFICATION = "phases/01-auth/verification.jsonl"
+
+
+def test_the_warnings_of_an_artifact_are_not_those_of_the_state_that_moves_along(
+    place: Path,
+) -> None:
+    def commit(message: str, *paths: str) -> None:
+        for path in paths:
+            file = place / ".yolo-planning" / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(message)
+        subprocess.run(["git", "-C", place, "add", "-A"], check=True)
+        words = ["git", "-C", place, "commit", "-q", "-m", message]
+        subprocess.run(words, check=True)
+
+    trailers = "Yolo-Artifact: verification\nYolo-Warnings: 1"
+    commit(f"docs(01): verification results\n\n{trailers}", VERIFICATION, "state.json")
+    with Repository(str(place)) as repository:
+        index = HistoryIndex(repository)
+        index.read_up_to(str(repository.head().tip))
+        assert index.warnings() == {f".yolo-planning/{VERIFICATION}": 1}
