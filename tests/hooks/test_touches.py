@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from yolo_fs.hooks.outputs import OUTPUTS
 from yolo_fs.hooks.shell import simple_commands
 from yolo_fs.hooks.touches import read_command
 from yolo_fs.protocol.verbs import Whose
@@ -26,6 +27,8 @@ WRITES = [
     f"chgrp x {S}", f"chattr -i {S}", f"chattr -R +i {S}", f"setfacl -b {S}", f"setfacl -m u:x:r {S}",
     f"echo {S} | xargs rm", f"echo -n {S} | xargs -I{{}} rm -f {{}}", f"printf '%s\\0' {S} | xargs -0 touch", f"printf '{S}\\n' | sudo xargs rm",
     "echo state.json | xargs -I% rm .yolo-planning/state.json", "echo state | xargs -I{} rm .yolo-planning/{}.json", f"echo 'rm {S}' | sh", f"echo \"open('{S}','w')\" | python3",
+    f"tar cf {S} a", f"tar -cf {S} a", f"curl -sSLo {S} http://a", f"sponge -a {S}", f"ruby -i -pe x {S}",
+    f"rsync -t a {S}", "git --work-tree=.yolo-planning checkout HEAD -- state.json", f"git diff --output={S}", f"git log --output {S}", f"rename .json .x {S}",
     f"tar -xf a.tar {S}", f"tar xzf a.tgz {S}", "tar -C .yolo-planning -xf a.tar x/.yolo-planning/../../state.json", f"unzip a.zip {S}",
     f"*** Begin Patch\n*** Delete File: {S}\n*** End Patch",
     f"*** Begin Patch\n*** Update File: a\n*** Move to: {S}\n*** End Patch",
@@ -57,16 +60,45 @@ def test_what_is_only_read_or_spoken_of_is_no_write(command: str) -> None:
         "tar -xf a.tar -C {}", "tar xf a.tar -C{}", "tar --directory={} -xf a.tar", "bsdtar -x -C {} -f a.tar", "git archive HEAD | tar -x -C {}",
         "cd {} && tar xf ../a.tar", "unzip a.zip -d {}", "unzip -o -d {} a.zip", "cd {}; unzip ../a.zip", "cpio -idm -D {} < a", "7z x a.7z -o{}",
         "unrar x a.rar {}/", "patch -d {} -p1 < a.diff", "cd {} && patch -p1 < a.diff",
+        "python -m zipfile -e a.zip {}", "python3.11 -m tarfile --extract a.tar {}", "cd {} && python -m tarfile -e ../a.tar",
+        "jar xf a.jar -C {}", "cd {} && jar xf ../a.jar", "jar --extract --file a.jar --dir {}", "ditto a {}", "ditto -x -k a.zip {}",
+        "bsdcpio -i -D {}", "git archive HEAD | (cd {} && tar x)", "git apply --directory={} a.diff", "git apply --directory {} a.diff",
+        "git checkout-index -a -f --prefix={}/", "git read-tree -u --prefix={}/ a", "git format-patch -o {} HEAD~1",
+        "rsync -a a/ {}", "rsync -a --backup-dir={} a b", "cp -r a/. {}", "cp -rT a {}", "wget -P {} http://a/b",
+        "curl -O --output-dir {} http://a/b", "docker cp a:/b {}", "aws s3 sync s3://a {}", "pip download -d {} a", "unar -o {} a.rar",
     ],
 )  # fmt: skip
-def test_what_is_unpacked_into_the_planning_tree_may_be_written_over_anything_in_it(
-    command: str,
-) -> None:
-    for folder in (".yolo-planning", ".yolo-planning/phases/01-auth"):
+def test_any_file_of_a_folder_may_be_written_over_that_is_filled(command: str) -> None:
+    for folder in (".yolo-planning", ".yolo-planning/phases/01-auth", "src"):
         touches = read_command(command.format(folder)).touches
-        removed = {os.path.normpath(touch.path) for touch in touches if touch.effect == "remove"}
-        assert folder in removed
-    assert not written(command.format("src"))
+        filled = {os.path.normpath(touch.path) for touch in touches if touch.effect == "fill"}
+        assert folder in filled
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_each_program_that_writes_where_an_argument_says_is_seen_by_each_of_its_arguments(
+    name: str,
+) -> None:
+    row, program = OUTPUTS[name], _called(name)
+    word = row.only_with.split()[:1]
+    for option in row.files.split():
+        assert S in written(" ".join((program, option, S, "a")))
+        if option.startswith("--"):
+            assert S in written(" ".join((program, f"{option}={S}", "a")))
+    for option in row.folders.split():
+        assert ".yolo-planning" in written(" ".join((program, option, ".yolo-planning")))
+    before = ["a", "b"][: (row.operands.start or 0) % 3 if row.operands.start != -1 else 2]
+    for last in [S] if row.operands != slice(0, 0) else []:
+        given = before[len(word) if row.operands.start == 1 else 0 :]
+        assert S in written(" ".join((program, *word, *given, last)))
+        if word:
+            assert S not in written(" ".join((program, *given, last)))
+
+
+def _called(name: str) -> str:
+    """Return how a program of the table is called."""
+    modules = ("zipfile", "tarfile", "json.tool", "zipapp")
+    return f"python3 -m {name}" if name in modules else name.replace("git-", "git ")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from itertools import chain, pairwise
 
 from yolo_fs.hooks.effects import Effect, Seen, Touch, Undecided, touch_all
 from yolo_fs.hooks.program import Program, input_of
-from yolo_fs.hooks.program_touches import examine_own_verb, examine_unknown_program
+from yolo_fs.hooks.program_touches import examine_own_verb, examine_program
 from yolo_fs.protocol.verbs import PROGRAM_NAMES
 
 _CODE_PATH = re.compile(
@@ -39,7 +39,7 @@ def examine_interpreter(program: Program) -> Seen:
     if (ours := _find_own_program(program)) is not None:
         yield from examine_own_verb(ours)
         return
-    in_place = name == "perl" and any(
+    in_place = name in ("perl", "ruby") and any(
         re.match(r"-[a-z]*i", word.text) for word in program.arguments
     )
     codes = dict.fromkeys(
@@ -55,8 +55,8 @@ def examine_interpreter(program: Program) -> Seen:
     operands = [word for word in program.operands() if word.text not in codes]
     if in_place:
         yield from touch_all(operands, Effect.WRITE)
-    elif program.has("-m"):
-        yield from examine_unknown_program(program)
+    elif (module := _find_module(program)) is not None:
+        yield from examine_program(module)
     elif name in ("perl", "ruby") and any(_IS_FILTER.match(w.text) for w in program.arguments):
         yield from touch_all(operands, Effect.READ)
     elif codes:
@@ -74,6 +74,15 @@ def _find_own_program(program: Program) -> Program | None:
         if not word.text.startswith("-"):
             return None
     return None
+
+
+def _find_module(program: Program) -> Program | None:
+    """Return the module that Python runs, as a program of its own."""
+    words = [word.text for word in program.arguments]
+    at = words.index("-m") + 1 if "-m" in words else len(words)
+    if at >= len(words):
+        return None
+    return Program(words[at], program.arguments[at + 1 :], program.command)
 
 
 _IS_FILTER = re.compile(r"-[a-zA-Z0-9]*[pn]")

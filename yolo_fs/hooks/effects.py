@@ -20,6 +20,8 @@ class Effect(StrEnum):
     WRITE = "write"
     REMOVE = "remove"
     """It is removed, with everything below it if it is a folder."""
+    FILL = "fill"
+    """Any file in it may be written over, if it is a folder."""
     ALTER = "alter"
     """Its mode, time or layout changes, or a folder is made.
     This is forbidden only for files that a command maintains.

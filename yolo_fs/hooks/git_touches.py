@@ -22,6 +22,7 @@ from yolo_fs.hooks.effects import (
     touch_named,
     touch_of,
 )
+from yolo_fs.hooks.outputs import find_outputs
 from yolo_fs.hooks.program import VALUED, Program, key_by_name
 from yolo_fs.hooks.program_touches import copies, touches_nothing
 from yolo_fs.hooks.shell import Word
@@ -34,9 +35,11 @@ def of_git(program: Program) -> Seen:
     words = program.arguments
     folder, is_unchecked, at = "", False, 0
     while at < len(words) and words[at].text.startswith("-"):
-        option, at = words[at].text, at + 1
+        option, is_joined, value = words[at].text.partition("=")
+        at += 1
         if option in VALUED["git"].split() and at < len(words):
-            value, at = words[at].text, at + 1
+            if not is_joined:
+                value, at = words[at].text, at + 1
             folder = value if option in ("-C", "--work-tree") else folder
             if option == "-c":
                 yield from touch_named(value.partition("=")[2])
@@ -49,7 +52,11 @@ def of_git(program: Program) -> Seen:
         yield Unchecked(program.line)
     if verb in _GIT_DESTROYS and (destruction := _GIT_DESTROYS[verb](program)):
         yield destruction.below(folder)
-    given = chain(_git_options(program), _GIT_VERBS.get(verb, touches_nothing)(program))
+    given = chain(
+        _git_options(program),
+        _GIT_VERBS.get(verb, touches_nothing)(program),
+        find_outputs(program),
+    )
     for seen in given:
         yield (
             replace(seen, path=posixpath.join(folder, seen.path))
@@ -217,7 +224,6 @@ def _git_shows(program: Program) -> Seen:
 
 def _examine_git_archive(program: Program) -> Seen:
     yield from touch_deep(program.operands()[1:])
-    yield from touch_all(program.values("-o", "--output"), Effect.WRITE)
 
 
 def _git_reads(program: Program) -> Seen:

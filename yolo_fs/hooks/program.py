@@ -92,17 +92,22 @@ class Program(NamedTuple):
         return operands
 
     def values(self, *options: str) -> list[Word]:
-        """Return the values of options, as in `-o FILE`, `-oFILE`, `--out FILE`, `--out=FILE`."""
+        """Return the values of options: `-o FILE`, `-oFILE`, `-xo FILE`, `--o FILE`, `--o=FILE`."""
         values: list[Word] = []
         for at, word in enumerate(self.arguments):
             for option in options:
-                if word.text == option:
+                is_short = len(option) == 2
+                if word.text == option or (is_short and _ends_group(word.text, option[1])):
                     values += self.arguments[at + 1 : at + 2]
                 elif option.startswith("--") and word.text.startswith(f"{option}="):
                     values.append(Word(word.marked.partition("=")[2]))
-                elif len(option) == 2 and word.text.startswith(option):
+                elif is_short and word.text.startswith(option):
                     values.append(Word(word.marked[2:]))
         return values
+
+
+def _ends_group(text: str, letter: str) -> bool:
+    return re.fullmatch(r"-[A-Za-z]+", text) is not None and text.endswith(letter)
 
 
 def _fill_in(arguments: Sequence[Word], given: Sequence[str]) -> Iterator[Word]:
@@ -225,6 +230,7 @@ VALUED = key_by_name(
     {
         "touch": "-d -t -r --date --reference",
         "truncate": "-s -r --size",
+        "fallocate": "-l -o --length --offset",
         "mkdir": "-m --mode",
         "setfacl": "-m -M -x -X --modify --modify-file --remove --remove-file --restore",
         "chattr": "-v -p",

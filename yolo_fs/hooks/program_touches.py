@@ -20,6 +20,7 @@ from yolo_fs.hooks.effects import (
     touch_named,
     touch_of,
 )
+from yolo_fs.hooks.outputs import find_outputs
 from yolo_fs.hooks.program import Program, input_of, key_by_name, touch_options
 from yolo_fs.hooks.shell import UNKNOWN, Word
 from yolo_fs.protocol.verbs import ALWAYS, OWN_VERB_BY_NAME, PROGRAM_NAMES, Whose
@@ -55,10 +56,6 @@ READS_NOTHING = frozenset(
     f"{_WITHOUT_FILES} {_WITH_LISTS} {_RUN_ELSEWHERE} ssh rm rmdir unlink mkdir chmod chown touch"
     " mv ln".split()
 )
-
-
-def _writes(program: Program) -> Seen:
-    yield from touch_all(program.operands(), Effect.WRITE)
 
 
 def _removes(program: Program) -> Seen:
@@ -129,7 +126,9 @@ def _examine_list_reader(program: Program) -> Seen:
 
 def copies(program: Program) -> Seen:
     """Yield what a copy, a move or a link reads and writes."""
-    sources, target = program.operands(), program.values("-t", "--target-directory")
+    sources, target = program.operands(), program.values("--target-directory")
+    if program.name != "rsync":  # whose -t keeps the times
+        target += program.values("-t")
     if program.name == "install" and program.has("-d"):
         yield from touch_all(sources, Effect.ALTER)
         return
@@ -144,11 +143,23 @@ def copies(program: Program) -> Seen:
             yield replace(seen, is_deep=is_deep and taken is Effect.READ)
     if program.name in ("ln", "link"):
         yield from _linked(sources, target)
+    names = _names_of_copies(program, sources)
     for folder in target:
-        for source in sources:
-            yield from touch_of(folder, Effect.WRITE, posixpath.basename(source.text.rstrip("/")))
+        for name in names:
+            yield from touch_of(folder, Effect.WRITE, name)
+            if is_deep:
+                yield from touch_of(folder, Effect.FILL, name)
         if not sources or program.has("--delete"):
             yield from touch_of(folder, Effect.REMOVE)
+
+
+def _names_of_copies(program: Program, sources: Sequence[Word]) -> list[str]:
+    """Return under which names sources come into a folder; empty for one whose content does."""
+    is_rsync = program.name == "rsync"
+    if program.has("-T", "--no-target-directory") and not is_rsync:
+        return [""] * len(sources)
+    texts = (source.text if is_rsync else source.text.rstrip("/") for source in sources)
+    return [posixpath.basename(text) for text in texts]
 
 
 def _linked(sources: Sequence[Word], targets: Sequence[Word]) -> Iterator[Touch]:
@@ -223,13 +234,9 @@ def _examine_patch(program: Program) -> Seen:
 
 
 def _unpacked(program: Program, folders: Sequence[Word]) -> Seen:
-    """Yield that anything in a folder may be written over: in a planning tree, that is a removal.
-
-    What is taken out by name is written.
-    """
+    """Yield that anything in a folder may be written over. What is taken out by name is written."""
     folder = folders[-1] if folders else Word(".")
-    if ".yolo-planning" in posixpath.join(program.command.folder, folder.text):
-        yield from touch_of(folder, Effect.REMOVE)
+    yield from touch_of(folder, Effect.FILL)
     for word in program.operands():
         if ".yolo-planning" in word.text and word not in folders:
             yield from touch_of(Word(posixpath.join(folder.marked, word.marked)), Effect.WRITE)
@@ -251,7 +258,7 @@ def _unpacks(program: Program) -> Seen:
     is_tar = program.name != "zip" and program.name != "unzip"
     if is_tar and not program.has("--create") and not _has_tar_mode(program, "c"):
         if not (program.has("--list") or _has_tar_mode(program, "t")):
-            yield from _unpacked(program, program.values("-C", "--directory", "--cd"))
+            yield from _unpacked(program, program.values("-C", "--directory", "--cd", "--dir"))
         return
     if program.name == "unzip" and not program.has("-l"):
         yield from _unpacked(program, program.values("-d"))
@@ -261,6 +268,7 @@ def _unpacks(program: Program) -> Seen:
     elif is_tar:
         bundled = (
             archive
+            or (operands[1:2] if _has_tar_mode(program, "f") else [])
             or [word for word in operands if re.search(r"\.t?(?:ar|gz|xz|bz2|zst)", word.text)][:1]
         )
         yield from touch_all(bundled, Effect.WRITE)
@@ -297,12 +305,6 @@ def examine_unknown_program(program: Program) -> Seen:
             yield from touch_of(
                 Word(word.marked.removeprefix("@")), Effect.ALTER if writes else Effect.READ
             )
-    outputs = program.values("--output", "--output-file", "--outfile", "--out", "--out-file")
-    if program.name in _OUTPUT_BY_O:
-        outputs += program.values(_OUTPUT_BY_O[program.name])
-    for word in outputs:
-        if re.search(r"[./]", word.text) and not re.search(r"[{}=\s]", word.text):
-            yield from touch_of(word, Effect.WRITE)
 
 
 def examine_own_verb(program: Program) -> Seen:
@@ -348,24 +350,18 @@ def _strip_flags(word: Word) -> Word:
 
 
 _FROM_FILE = re.compile(r"^(?:-[A-Za-z]|[^@]*=)?[@<]([^;]+)")
-_OUTPUT_BY_O = key_by_name(
-    {"curl sort gcc g++ cc clang go rustc ld dot pandoc mmdc": "-o", "wget": "-O"}
-)
-"""The option that names the output, where it is no `--output`."""
 
 PROGRAMS = key_by_name(
     {
         _WITHOUT_FILES: touches_nothing,
-        "tee touch truncate sponge ed ex vi vim nvim nano emacs code": _writes,
         "rm rmdir unlink shred rimraf trash": _removes,
         "gzip gunzip bzip2 xz zstd": _compresses,
-        "mkdir": _alters,
-        "setfacl": _alters,
+        "mkdir setfacl setfattr xattr strip black isort dos2unix unix2dos rustfmt": _alters,
         "chmod chown chgrp chattr": _alters_rest,
         "cp mv ln install rsync link scp": copies,
         "dd": _examine_dd,
         "patch": _examine_patch,
-        "tar bsdtar gtar zip unzip": _unpacks,
+        "tar bsdtar gtar jar zip unzip": _unpacks,
         "7z 7za 7zr unrar": _unpacks_elsewhere,
         "grep egrep fgrep rg ag ack": _examine_grep,
         "sed": _examine_sed,
@@ -373,7 +369,7 @@ PROGRAMS = key_by_name(
         "jq yq": _examine_jq,
         "yolo-fs": examine_own_verb,
         "make gmake": _examine_make,
-        "cpio pax": _examine_list_reader,
+        "cpio bsdcpio pax": _examine_list_reader,
         _WITH_LISTS: _reads_lists,
         _RUN_ELSEWHERE: _runs_elsewhere,
         "ssh": _examine_ssh,
@@ -381,3 +377,9 @@ PROGRAMS = key_by_name(
     }
 )
 """Ordinary programs that are known; git has a module of its own."""
+
+
+def examine_program(program: Program) -> Seen:
+    """Yield what a program touches that is no shell, no interpreter and not git."""
+    yield from PROGRAMS.get(program.name, examine_unknown_program)(program)
+    yield from find_outputs(program)

@@ -377,6 +377,8 @@ class Guard:
         named = 0
         for touch in self._asked.said.call.touches:
             for path in self._asked.paths(touch):
+                if touch.effect is Effect.FILL and not _holds_rules(path):
+                    continue
                 named += 1
                 if is_known and named > _MOST_NAMED:
                     return _refuse_excess(f"its patterns name more than {_MOST_NAMED:,} files")
@@ -391,10 +393,11 @@ class Guard:
         return ""
 
     def _refused(self, touch: Touch, path: str) -> str:
-        if touch.effect is Effect.REMOVE and self._is_whole(path):
+        if touch.effect in _OF_FOLDERS and self._is_whole(path):
+            done = "removed" if touch.effect is Effect.REMOVE else "written"
             return (
                 f"{safe(path)} holds the planning tree or the repository itself.\n"
-                "Instead: name the files that are to be removed."
+                f"Instead: name the files that are to be {done}."
             )
         if touch.writes and (row := self._find_guarded_row(touch, path)):
             return f"{safe(path)} is {row.what}.\nInstead: {row.instead}."
@@ -507,7 +510,7 @@ class Guard:
         folder.
         """
         row = self._asked.access.guarded(path)
-        if row is None and touch.effect is Effect.REMOVE and holds_guarded(path):
+        if row is None and touch.effect in _OF_FOLDERS and holds_guarded(path):
             for name in _file_names_below(self._asked.full(path)):
                 row = row or self._asked.access.guarded(f"{PLANNING_ROOT}/{name}")
         return row
@@ -528,6 +531,15 @@ class Guard:
             return "" if given.allowed else _not_handed_over(given.findings)
 
         return why
+
+
+_OF_FOLDERS = (Effect.REMOVE, Effect.FILL)
+"""Effects on a folder that are effects on everything in it."""
+
+
+def _holds_rules(path: str) -> bool:
+    """Return whether files in a folder may be such as only some may write."""
+    return f"{path}/".startswith(f"{PLANNING_ROOT}/") or _is_of_git(path)
 
 
 def _is_of_git(path: str) -> bool:

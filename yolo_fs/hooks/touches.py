@@ -33,10 +33,10 @@ from yolo_fs.hooks.effects import (
 from yolo_fs.hooks.git_touches import of_git
 from yolo_fs.hooks.program import RUNNERS, Program, input_of, touch_options
 from yolo_fs.hooks.program_touches import (
-    PROGRAMS,
     READS_NOTHING,
     WITH_LANGUAGE,
     WITHOUT_OPTIONS,
+    examine_program,
     examine_unknown_program,
 )
 from yolo_fs.hooks.shell import (
@@ -148,7 +148,6 @@ class _Look(NamedTuple):
     """Number of shells around it."""
 
 
-_PROGRAMS = {**PROGRAMS, "git": of_git}
 _MOST_NESTED = 4
 """Depth to which nested shells are examined."""
 _PATCHED = re.compile(
@@ -186,6 +185,8 @@ def _examine_program(command: SimpleCommand, look: _Look) -> Seen:
     if program.name in WITH_LANGUAGE:
         texts = (*(word.text for word in program.arguments), input_of(command) or "")
         yield from chain.from_iterable(map(touch_named, texts))
+        if any(".yolo-planning" in text for text in texts):
+            yield Undecided(program.line)
     if re.search(r"\s", program.name):  # as in `flock FILE -c 'TEXT'` and `watch 'TEXT'`
         text = " ".join((program.name, *(word.text for word in program.arguments)))
         yield from _examine_shell(Program("eval", (Word(text),), command), look)
@@ -198,8 +199,10 @@ def _examine_program(command: SimpleCommand, look: _Look) -> Seen:
     elif UNKNOWN in program.name:
         yield Undecided(program.line)
         yield from examine_unknown_program(program)
+    elif program.name == "git":
+        yield from of_git(program)
     else:
-        yield from _PROGRAMS.get(program.name, examine_unknown_program)(program)
+        yield from examine_program(program)
 
 
 def _examine_runners(command: SimpleCommand) -> Iterator[Touch]:
