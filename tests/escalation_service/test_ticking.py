@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -31,6 +32,7 @@ from yolo_fs.schemas.base import check
 from yolo_fs.schemas.lines.escalation import EscalationLine
 from yolo_fs.schemas.messages.catalogue import read_message
 from yolo_fs.system.in_place import appending
+from yolo_fs.system.system import is_running
 from yolo_fs.workspace.settings import load
 
 ROOT = Path(__file__).parents[2]
@@ -603,6 +605,59 @@ def test_a_command_that_does_not_end_is_ended_and_told(monkeypatch: pytest.Monke
     hook.put({"title": "first"})
     hook.close()
     assert ["did not end" in one["what"] for one in failed] == [True]
+
+
+LEAVES = """\
+import os, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+with open(sys.argv[1] + ".new", "w") as file: file.write(str(child.pid))
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+"""
+ASKS = """\
+import os, sys
+from yolo_fs.escalation_service.command_hook import CommandHook, HookCommand
+CommandHook(HookCommand(tuple(sys.argv[2:])), lambda *_: None).put({"title": "first"})
+while not os.path.exists(sys.argv[1]): pass
+os.kill(os.getpid(), 9)
+"""
+
+
+def _wait_for_end(pid: int) -> None:
+    while is_running(pid):
+        time.sleep(0.01)
+
+
+def test_nothing_of_a_command_outlives_the_process_that_was_killed_over_it(tmp_path: Path) -> None:
+    noted = tmp_path / "pid"
+    command = (sys.executable, "-c", LEAVES + "time.sleep(600)", str(noted))
+    killed = subprocess.run([sys.executable, "-c", ASKS, str(noted), *command], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    _wait_for_end(int(noted.read_text()))
+
+
+def test_nothing_of_a_command_that_does_not_end_goes_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    noted = tmp_path / "pid"
+    command = (sys.executable, "-c", LEAVES + "time.sleep(600)", str(noted))
+    hook = CommandHook(HookCommand(command), lambda *_: None)
+    hook.put({"title": "first"})
+    while not noted.exists():
+        time.sleep(0.01)
+    monkeypatch.setattr(command_hook, "TIMEOUT_S", 0.0)
+    monkeypatch.setattr(hook, "_ends_at", 0.0)
+    hook.look()
+    _wait_for_end(int(noted.read_text()))
+
+
+def test_what_a_command_that_ended_left_in_the_background_goes_on(tmp_path: Path) -> None:
+    noted = tmp_path / "pid"
+    hook = CommandHook(HookCommand((sys.executable, "-c", LEAVES, str(noted))), lambda *_: None)
+    hook.put({"title": "first"})
+    hook.close()
+    left = int(noted.read_text())
+    assert is_running(left)
+    os.kill(left, signal.SIGKILL)
 
 
 def test_only_the_user_names_a_command_and_what_is_read_no_more_is_named(

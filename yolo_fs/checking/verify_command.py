@@ -7,12 +7,9 @@ contains, so no repository may ask for it, and none gets it because another one 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
-import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -26,6 +23,7 @@ from yolo_fs.core.reasons import YoloError, safe_lines
 from yolo_fs.core.timestamps import iso
 from yolo_fs.git.repository import Repository
 from yolo_fs.system.database import is_proved, prove
+from yolo_fs.system.process_group import ProcessGroup, start_group
 from yolo_fs.workspace.own_files import VERIFICATIONS, refuse_unsafe
 from yolo_fs.workspace.settings import Settings
 
@@ -100,9 +98,7 @@ def verification_of(
 
 
 class _Running(NamedTuple):
-    process: subprocess.Popen[bytes]
-    leader: subprocess.Popen[bytes]
-    """The first of the group in which the command runs."""
+    group: ProcessGroup
     output: IO[bytes]
     commit: str
     sources: str
@@ -156,7 +152,7 @@ class SourceVerifier:
     def close(self) -> None:
         """End what runs; it is recorded nowhere."""
         if self._running:
-            _kill(self._running)
+            self._running.group.end()
             self._running.output.close()
             self._running = None
 
@@ -166,7 +162,14 @@ class SourceVerifier:
         try:
             refuse_unsafe(self._repository)
             is_clean = self._is_clean()
-            process, leader = _run(command, self._repository.root, output)
+            group = start_group(
+                command,
+                given=subprocess.DEVNULL,
+                output=output,
+                errors=subprocess.STDOUT,
+                folder=self._repository.root,
+                environment=_environment(),
+            )
         except (OSError, YoloError) as error:
             output.close()
             run = Verification(
@@ -176,18 +179,18 @@ class SourceVerifier:
             return
         until_s = time.monotonic() + TIMEOUT_S
         self._running = _Running(
-            process, leader, output, commit, sources, command, is_clean, began_s, until_s
+            group, output, commit, sources, command, is_clean, began_s, until_s
         )
         self._emit("verify_command.started", "", {"commit": commit, "command": [*command]})
 
     def _record_ended(self, running: _Running) -> bool:
-        code = running.process.poll()
+        code = running.group.process.poll()
         how = f"exit code {code}" if code is None or code >= 0 else f"signal {-code}"
         if code is None:
             if time.monotonic() < running.until_s:
                 return False
             how = f"no end within {TIMEOUT_S:.0f} s"
-        _kill(running)  # and what it left behind
+        running.group.end()  # and what it left behind
         size = running.output.seek(0, os.SEEK_END)
         running.output.seek(max(0, size - _OUTPUT_BYTES))
         run = Verification(
@@ -234,47 +237,3 @@ def _environment() -> Mapping[str, str]:
 
 def _shown(output: bytes) -> str:
     return safe_lines(redact(output.decode(errors="replace")))
-
-
-_LEADER = "import os, signal; os.read(0, 1); os.killpg(0, signal.SIGKILL)"
-"""Ends its group when its standard input ends. A process that was killed ends nothing itself, and
-two runs at once in one work tree would say something about neither."""
-
-
-def _run(
-    command: tuple[str, ...], folder: str, output: IO[bytes]
-) -> tuple[subprocess.Popen[bytes], subprocess.Popen[bytes]]:
-    """Start the command; return its process, and the leader of its group, which ends with us.
-
-    Raises:
-        OSError: one of them cannot be started.
-    """
-    quiet = subprocess.DEVNULL
-    leader = subprocess.Popen(
-        [sys.executable, "-ISc", _LEADER],
-        stdin=subprocess.PIPE,
-        stdout=quiet,
-        stderr=quiet,
-        process_group=0,
-    )
-    try:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=_environment(),
-            stdin=quiet,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            process_group=leader.pid,
-        )
-    except OSError:
-        leader.communicate()
-        raise
-    return process, leader
-
-
-def _kill(running: _Running) -> None:
-    with contextlib.suppress(OSError):
-        os.killpg(running.leader.pid, signal.SIGKILL)
-    running.process.wait()
-    running.leader.communicate()

@@ -23,6 +23,7 @@ from yolo_fs.artifacts.decide import EventSink
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Finding, Level, Reason, safe
 from yolo_fs.escalations.log import EscalationProgress
+from yolo_fs.system.process_group import ProcessGroup, start_group
 from yolo_fs.system.readers import read_object
 from yolo_fs.workspace.settings import user_config_path
 
@@ -85,7 +86,8 @@ class CommandHook:
         self._words = command.words
         self._emit = emit
         self._waiting: deque[Note] = deque(maxlen=_MOST_WAITING)
-        self._process: subprocess.Popen[bytes] | None = None
+        self._group: ProcessGroup | None = None
+        """The running command."""
         self._errors: IO[bytes] = io.BytesIO()
         """The running command's stderr."""
         self._ends_at = 0.0
@@ -105,10 +107,10 @@ class CommandHook:
 
     def look(self) -> None:
         """Reap a command that has ended, and run it again if notifications are waiting."""
-        if self._process and self._has_ended(self._process):
-            self._process = None
+        if self._group and self._has_ended(self._group):
+            self._group = None
             self._errors.close()
-        if self._waiting and not self._process:
+        if self._waiting and not self._group:
             self._run(_message(self._waiting))
             self._waiting.clear()
 
@@ -116,9 +118,9 @@ class CommandHook:
         """Send what is waiting; stop waiting for the command after `TIMEOUT_S`."""
         self.look()
         until = time.monotonic() + TIMEOUT_S
-        while self._process and time.monotonic() < until:
+        while self._group and time.monotonic() < until:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(max(0.0, min(self._ends_at, until) - time.monotonic()))
+                self._group.process.wait(max(0.0, min(self._ends_at, until) - time.monotonic()))
             self.look()
 
     def _run(self, message: Mapping[str, Any]) -> None:
@@ -129,22 +131,23 @@ class CommandHook:
             with tempfile.TemporaryFile() as given:  # a pipe would wait for its reader
                 given.write(json.dumps(message, ensure_ascii=True).encode())
                 given.seek(0)
-                self._process = subprocess.Popen(
-                    self._words, stdin=given, stdout=subprocess.DEVNULL, stderr=self._errors
+                self._group = start_group(
+                    self._words, given=given, output=subprocess.DEVNULL, errors=self._errors
                 )
         except OSError as error:
             self._errors.close()
             self._fail(str(error))
 
-    def _has_ended(self, process: subprocess.Popen[bytes]) -> bool:
-        code = process.poll()
+    def _has_ended(self, group: ProcessGroup) -> bool:
+        code = group.process.poll()
+        if code is None and time.monotonic() < self._ends_at:
+            return False
         if code is None:
-            if time.monotonic() < self._ends_at:
-                return False
-            process.kill()
-            process.wait()
+            group.end()
             self._fail(f"{self._words[0]} did not end within {TIMEOUT_S:.0f} s")
-        elif code:
+            return True
+        group.release()
+        if code:
             self._fail(f"{self._words[0]} ended with {code}: {self._last_words()}")
         return True
 
