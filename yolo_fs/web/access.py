@@ -38,10 +38,7 @@ _PAUSES_S = (0.0, 0.02, 0.1)
 
 
 _NO_TOKEN = "Open the address that 'yolo-fs board' printed."
-_NOT_YOURS = (
-    "The board belongs to another user, or this system does not tell whose the connection is: "
-    "'lsof' is needed where there is no /proc."
-)
+_NOT_YOURS = "The board belongs to another user, or nobody can tell whose this connection is."
 
 
 class RefusedRequest(NamedTuple):
