@@ -1,7 +1,8 @@
 """Which tests are near to what was changed: the files that `scripts/test --changed` runs, nearest first.
 
-A changed test is its own; a module is tested by the file that mirrors its path, then by the tests that import it, then
-by those that import a module which imports it. A change of anything else is near to the tests whose text names it.
+A changed test is its own; a module is tested by the files that are named after it or its room, then by the tests that
+import it, then by those that import a module which imports it. Of the same distance, those that start daemons or go
+through every door come last. A change of anything else is near to the tests whose text names it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,18 +43,28 @@ def tests_near(changed: list[str]) -> list[str]:
     """Return the test files for changed paths, nearest first."""
     if not changed:
         return []
-    imports = {path: frozenset(imports_of(path)) for path in python_files()}
+    imports = import_graph()
     tests = [path for path in imports if PurePosixPath(path).name.startswith("test_")]
     distances = distances_from(changed, imports)
     near = {path: distances[path] for path in tests if path in distances}
-    near |= dict.fromkeys((mirror for mirror in map(mirror_of, changed) if mirror in imports), 0)
+    own = {name for path in changed if path.endswith(".py") for name in names_of_tests(path)}
+    near |= {path: 0 for path in tests if PurePosixPath(path).name in own}
     named = {name_in_texts(path) for path in changed if not path.endswith(".py")}
     for path in tests:
         text = (ROOT / path).read_text() if named and path not in near else ""
         if any(name in text for name in named):
             near[path] = 1
     near |= {path: near.get(path, 1) for path in ALWAYS}
-    return sorted(near, key=lambda path: (near[path], path.startswith("tests/e2e/"), path))
+    return sorted(near, key=lambda path: (near[path], path.startswith(_DEAR), path))
+
+
+_DEAR = ("tests/e2e/", "tests/security/")
+
+
+@cache
+def import_graph() -> dict[str, frozenset[str]]:
+    """Return each module and test with the modules that it imports."""
+    return {path: frozenset(imports_of(path)) for path in python_files()}
 
 
 def distances_from(changed: list[str], imports: Mapping[str, frozenset[str]]) -> dict[str, int]:
@@ -93,10 +105,12 @@ def name_in_texts(path: str) -> str:
     return pure.name if pure.suffix else path
 
 
-def mirror_of(path: str) -> str:
-    """Return where the tests of a module would stand: `tests/test_kept.py` for `yolo_fs/kept/selection.py`."""
+def names_of_tests(path: str) -> Iterator[str]:
+    """Return the names that the tests of a module have: `test_writing.py` and `test_mcp.py` for `yolo_fs/mcp/writing.py`."""
     pure = PurePosixPath(path)
-    return str(PurePosixPath("tests", *pure.parts[1:-1], f"test_{pure.name}"))
+    if pure.parts[0] == "yolo_fs":
+        yield f"test_{pure.name}"
+        yield f"test_{pure.parts[1].removesuffix('.py')}.py"
 
 
 if __name__ == "__main__":
