@@ -69,8 +69,15 @@ def _in_a_process(name: str, count: int, place: Path, seed: int) -> Tally:
 
 
 def _alone(family: Family, count: int, place: Path, seed: int) -> int:
-    with tempfile.TemporaryDirectory(prefix="torture-", dir=place) as scratch:
-        print(json.dumps(asdict(tried(family, count, Path(scratch), seed))))
+    with tempfile.TemporaryDirectory(
+        prefix="torture-", dir=place, ignore_cleanup_errors=True
+    ) as scratch:
+        tally = tried(family, count, Path(scratch), seed)
+        if not tally.is_clean:
+            kept = Path(f"{scratch}-kept")
+            Path(scratch).rename(kept)
+            tally.notes.append(f"what was tried is kept in {kept}")
+    print(json.dumps(asdict(tally)))
     return 0
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.torture.__main__ import main
 from tests.torture.families import FAMILIES, Family, tried
 from tests.torture.kills import (
     MERGE_STAGES,
@@ -16,6 +19,7 @@ from tests.torture.kills import (
     STAGES_OF_A_COMMIT,
     TEAM_STAGES,
 )
+from tests.torture.surroundings import Ground
 from tests.torture.test_recovery import APPENDS
 from yolo_fs.system.failpoint import STAGES
 
@@ -30,6 +34,27 @@ def test_nothing_is_lost_and_nothing_is_repeated(family: Family, tmp_path: Path)
     if tally.skipped:
         pytest.skip(tally.skipped)
     assert tally.is_clean, tally
+
+
+def test_what_a_faulty_run_tried_is_kept_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(ground: Ground, count: int) -> None:
+        (ground.place / "trace").write_text("x")
+        ground.tally.count += count
+        if count > 1:
+            raise AssertionError("two are too many")
+
+    monkeypatch.setitem(FAMILIES, "some", Family("some", run, 1, 2))
+    for size in ("1", "2"):
+        arguments = ["some", "--alone", "--size", size, "--place", str(tmp_path), "--seed", "7"]
+        monkeypatch.setattr(sys, "argv", ["torture", *arguments])
+        assert main() == 0
+    clean, faulty = map(json.loads, capsys.readouterr().out.splitlines())
+    assert clean["notes"] == [] and faulty["faults"] == ["seed 7: two are too many"]
+    (kept,) = tmp_path.iterdir()
+    assert faulty["notes"] == [f"what was tried is kept in {kept}"]
+    assert (kept / "trace").exists()
 
 
 def test_every_stage_is_killed_at_by_some_family() -> None:
