@@ -7,7 +7,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -169,34 +169,58 @@ async def _stands(asked: Client) -> None:
     assert "next: critic does critique" in (await call(asked, "team_status"))["text"]
 
 
-def test_a_server_started_anywhere_works_where_its_client_does(team: Team, tmp_path: Path) -> None:
+def _with_roots(
+    start: Path, places: Sequence[Path], use: Callable[[Client], Coroutine[Any, Any, None]]
+) -> None:
+    """Start a server in a folder, for a client that has others open."""
     from mcp.client import Client, ClientRequestContext
     from mcp.client.stdio import StdioServerParameters, stdio_client
     from mcp.types import ListRootsResult, Root
     from pydantic import FileUrl
 
-    outside = tmp_path / "out side"
-    outside.mkdir()
-
     async def roots(_: ClientRequestContext) -> ListRootsResult:
-        places = (outside, team.root / ".yolo-planning")
         return ListRootsResult(roots=[Root(uri=FileUrl(place.as_uri())) for place in places])
 
     async def main() -> None:
         command = StdioServerParameters(
             command=sys.executable,
             args=["-m", "yolo_fs", "mcp"],
-            cwd=str(outside),
+            cwd=str(start),
             env=dict(os.environ),
         )
         async with Client(stdio_client(command), mode="legacy", list_roots_callback=roots) as asked:
-            await _stands(asked)
-            assert (
-                await call(asked, "append_record", path=f"{PHASE}/critique.jsonl", record=CRITIQUE)
-            )["ok"]
-            assert await rows(asked, "yolo-fs://artifacts")
+            await use(asked)
 
     anyio.run(main)
+
+
+def test_a_server_started_anywhere_works_where_its_client_does(team: Team, tmp_path: Path) -> None:
+    async def use(asked: Client) -> None:
+        await _stands(asked)
+        assert (
+            await call(asked, "append_record", path=f"{PHASE}/critique.jsonl", record=CRITIQUE)
+        )["ok"]
+        assert await rows(asked, "yolo-fs://artifacts")
+
+    outside = tmp_path / "out side"
+    outside.mkdir()
+    _with_roots(outside, (outside, team.root / ".yolo-planning"), use)
+
+
+def test_a_record_that_is_refused_makes_no_file(team: Team) -> None:
+    async def use(asked: Client) -> None:
+        answer = await call(asked, "append_record", path=f"{PHASE}/gaps.jsonl", record={"id": 7})
+        assert "gaps.jsonl was not written" in answer["refused"]
+
+    within(team, use)
+    assert not (team.root / PHASE / "gaps.jsonl").exists()
+
+
+def test_a_server_started_in_a_repository_stays_there_whatever_its_client_opens(
+    team: Team, tmp_path: Path
+) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path / "other")], check=True)
+    _with_roots(team.root, (tmp_path / "other",), _stands)
 
 
 def test_former_names_are_answered_and_near_ones_corrected(team: Team) -> None:
