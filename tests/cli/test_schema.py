@@ -71,6 +71,15 @@ def test_unknown_kind_is_a_usage_error_with_the_nearest_name(
     assert "dev_blocker" in answer["findings"][0]["hint"]
 
 
+def test_an_example_of_a_plan_has_files_that_the_devs_of_its_department_may_write(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, area in (("ux-07-01.plan.jsonl", "design/"), ("07-01.plan.jsonl", "src/")):
+        _, answer = schema(capsys, "example", f".yolo-planning/phases/07-pay-later/{name}")
+        tasks = [json.loads(line) for line in answer["data"]["text"].splitlines()[1:]]
+        assert all(path.startswith(area) for task in tasks for path in task["f"]), name
+
+
 @pytest.mark.parametrize("name", ["design-handoff.jsonl", "fe-architecture.toon"])
 def test_an_example_for_a_path_is_of_the_phase_that_the_path_lies_in(
     capsys: pytest.CaptureFixture[str], name: str

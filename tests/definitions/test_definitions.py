@@ -26,7 +26,7 @@ from yolo_fs.definitions.host_files import host_file
 from yolo_fs.definitions.plugin import plugin_files
 from yolo_fs.definitions.texts import rendered
 from yolo_fs.git.repository import Repository
-from yolo_fs.protocol.departments import Dept, Mode
+from yolo_fs.protocol.departments import Dept, Mode, Role
 from yolo_fs.protocol.roster import AGENTS, ROSTER
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.workspace.settings import Settings
@@ -146,6 +146,25 @@ def test_every_example_in_its_text_is_a_valid_file_of_that_name(definition: Defi
         assert not wrong, (name, wrong)
         if "{dept}" in place.artifact.file:
             assert place.department == (definition.department or Dept.BACKEND)
+
+
+@each_agent
+def test_no_example_has_a_file_that_its_department_may_not_write(definition: Definition) -> None:
+    shown = "".join(example for _, example in _FENCED.findall(text_of(definition)))
+    assert not [area for area in definition.off_limits if f'"{area}' in shown]
+
+
+def test_a_dev_is_shown_a_summary_that_completes_its_plan() -> None:
+    shown = [text_of(each) for each in ALL if each.role is Role.DEV]
+    assert shown and all('"s":"complete"' in text for text in shown)
+
+
+def test_a_lead_is_told_where_its_devs_may_not_write() -> None:
+    leads = [each for each in ALL if each.role is Role.LEAD and each.department]
+    assert all(
+        "where several departments work with no file below" in text_of(each) for each in leads
+    )
+    assert any(each.department is Dept.UIUX for each in leads)
 
 
 @each_agent

@@ -14,13 +14,17 @@ from yolo_fs.artifacts.classify import classify, place_of_name
 from yolo_fs.artifacts.table import ARTIFACTS, Artifact, Home, by_kind
 from yolo_fs.core.ids import PhaseId, PlanId
 from yolo_fs.core.reasons import Reason, YoloError, hint_for_unknown, safe
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING
 from yolo_fs.schemas.layout import Format
 from yolo_fs.system.packaged import packaged
 
 _MOST_BYTES = 720
 """Size limit: the largest example within it is the most instructive."""
+_COMPLETE = "complete"
+"""The example of that name comes first: of what may also be partial, nobody is to be shown that."""
 _UNFINISHED = "(Fill this in, then remove this line.)\n"
+_SOURCE, _DESIGN = "src/", "design/"
+"""Where the files of examples lie, and where those of a department that has no source do."""
 _PHASE = "01-auth"
 """The folder that examples lie in."""
 _OF_PHASE = re.compile(r'(phase"?: ?")01(?=")')
@@ -51,23 +55,28 @@ def example_of(kind: str) -> str:
     """
     folder = _examples() / artifact_named(kind).kind / "ok"
     sizes = {path: path.stat().st_size for path in folder.iterdir() if path.is_file()}
-    small = [path for path, size in sizes.items() if size <= _MOST_BYTES] or [
-        min(sizes, key=lambda path: sizes[path])
-    ]
+    complete = [path for path in sizes if path.stem == _COMPLETE]
+    small = (
+        complete
+        or [path for path, size in sizes.items() if size <= _MOST_BYTES]
+        or [min(sizes, key=lambda path: sizes[path])]
+    )
     return max(sorted(small), key=lambda path: sizes[path]).read_text(encoding="utf-8")
 
 
 def example_for(name: str, commit: str = "") -> str:
     """Return the text of one valid artifact, by kind, file name or path.
 
-    By its path, it names the phase that it lies in, and its number. `commit`: a hash of this
-    repository, for artifacts that name commits.
+    By its path, it names the phase that it lies in, its number, and files of its department.
+    `commit`: a hash of this repository, for artifacts that name commits.
 
     Raises:
         YoloError: as `example_of`.
     """
     place = classify(name) or place_of_name(name)
     text = example_of(place.artifact.kind if place else name)
+    if place and place.department:
+        text = in_lane(text, place.department)
     if place and place.phase:
         text = _OF_PHASE.sub(rf"\g<1>{place.phase.number}", text.replace(_PHASE, str(place.phase)))
     if place is None or place.plan is None or place.artifact.format is not Format.JSONL:
@@ -76,6 +85,12 @@ def example_for(name: str, commit: str = "") -> str:
     known = {"p": own.phase, "n": own.number, "plan": plan, **({"ch": [commit]} if commit else {})}
     lines = (json.loads(line) for line in text.splitlines())
     return "".join(f"{json.dumps(_filled(line, known), ensure_ascii=False)}\n" for line in lines)
+
+
+def in_lane(text: str, department: str) -> str:
+    """Return an example whose files are those that the Devs of a department may write."""
+    off_limits = [row.off_limits for row in WORKING if row.name == department]
+    return text.replace(_SOURCE, _DESIGN) if any(_SOURCE in each for each in off_limits) else text
 
 
 def _filled(record: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:

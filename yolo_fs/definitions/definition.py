@@ -19,7 +19,7 @@ from yolo_fs.artifacts.table import ARTIFACTS, STATE_KINDS, Artifact, Home, by_k
 from yolo_fs.authority.actors import Actor, find_actor, reports_to, superiors
 from yolo_fs.authority.authority import has_tool
 from yolo_fs.authority.writers import can_write, producers_of
-from yolo_fs.checking.examples import enriched_plan, example_of
+from yolo_fs.checking.examples import enriched_plan, example_of, in_lane
 from yolo_fs.protocol.authority import AUTHORITY_BY_ROLE
 from yolo_fs.protocol.contexts import budget_of
 from yolo_fs.protocol.departments import (
@@ -320,8 +320,8 @@ class Definition:
         if self.role in row.updated_by:
             return ""
         if row.kind == "plan" and self.role is Role.SENIOR:
-            return enriched_plan()
-        text = example_of(row.kind).replace(
+            return in_lane(enriched_plan(), self._home)
+        text = in_lane(example_of(row.kind), self._home).replace(
             f'"dept":"{DEFAULT_DEPARTMENT}"', f'"dept":"{self._home}"'
         )
         return _STANDING.sub('"st":"open"', text) if row.updated_by else text
