@@ -164,7 +164,9 @@ class Attempts:
         service = Escalations(self._branch.repository, self._branch.settings)
         request = EscalationRequest(
             agent=act.agent,
-            reason=f"{act.turn.sentence}: not done after {len(tried)} tries",
+            reason=safe(
+                f"{act.turn.sentence}: not done after {len(tried)} tries: {tried[-1]}", 500
+            ),
             boundary="The runner starts an agent twice, then the next level decides",
             evidence=tuple(safe(attempt, 500) for attempt in tried),
             recommendation="Say what is to be done otherwise, or do without it",
