@@ -17,7 +17,7 @@ from yolo_fs.company import agents
 from yolo_fs.company.brief import variables_of
 from yolo_fs.phase.acts import Act, acts_of
 from yolo_fs.phase.phase import Phase
-from yolo_fs.system.system import boot_id, start_time
+from yolo_fs.system.system import boot_id, start_time, wait_for_end
 
 
 @pytest.fixture
@@ -123,3 +123,12 @@ def test_an_agent_with_more_files_than_a_variable_has_room_for_is_started(tmp_pa
     assert process.wait(10) == 0
     named = given["YOLO_FS_WRITES"].split("\n")
     assert named == files[: len(named)] and len(named) > 500
+
+
+def test_who_waits_for_agents_is_woken_by_the_first_that_ends(
+    sleeper: subprocess.Popen[bytes],
+) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    wait_for_end([sleeper.pid, ended.pid], 3600)
+    assert ended.wait() == 0
+    wait_for_end([2**22 + 1, os.getpid()], 0)  # nobody has that number

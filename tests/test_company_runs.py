@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 
 from tests.e2e.repo import Repo, make_repo
-from yolo_fs.core.reasons import Exit
+from yolo_fs.company.branch import Branch
+from yolo_fs.company.runs import new_run, save
+from yolo_fs.core.ids import PhaseId
+from yolo_fs.core.reasons import Exit, YoloError
+from yolo_fs.git.repository import Repository
+from yolo_fs.workspace import own_files
+from yolo_fs.workspace.own_files import COMPANY_RUNS
+from yolo_fs.workspace.settings import load
 
 SECRET = "the secret of the user"
 ACT = {
@@ -99,3 +106,44 @@ def test_what_an_agent_printed_is_read_through_no_link(repo: Repo, name: str) ->
     (folder / name).symlink_to(repo.root.parent / "outside/stream.log")
     done = repo.yolo_fs("company", "log", "dev")
     assert SECRET.encode() not in done.stdout
+
+
+def test_what_is_kept_of_other_runs_stays_word_for_word(repo: Repo) -> None:
+    remember(repo, {"of_a_later_version": 1}, {})
+    with Repository(str(repo.root)) as repository:
+        save(repository, new_run("01-auth", "y", "command"))
+        (first, _) = COMPANY_RUNS.read(repository)["runs"]  # type: ignore[index]
+    assert first == {**RUN, "of_a_later_version": 1, "acts": [ACT]}
+
+
+def test_what_this_process_wrote_is_not_checked_again_and_what_another_wrote_is(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[object] = []
+    with Repository(str(repo.root)) as repository:
+        run = new_run("01-auth", "x", "command")
+        save(repository, run)
+        really = own_files.fits
+        monkeypatch.setattr(own_files, "fits", lambda *each: checked.append(each) or really(*each))
+        save(repository, run)
+        assert not checked, "else each act costs more with each act that was"
+        remember(repo, {"acts": 7, "id": "R"}, {"agent": "/"})
+        with pytest.raises(YoloError):
+            save(repository, run)
+    assert checked
+
+
+def test_settings_that_change_during_a_run_count_from_the_next_commit(repo: Repo) -> None:
+    repo.file("a.txt", "a")
+    repo.git("add", "a.txt")
+    repo.git("commit", "-q", "-m", "chore: begin")
+    config = repo.root / ".yolo-planning/config.json"
+    with Repository(str(repo.root)) as repository:
+        phase = PhaseId("01", "auth")
+        branch = Branch(repository, load(str(repo.root)), phase)
+        branch.look()
+        wanted = json.loads(config.read_text()) | {"company": {"silent_s": 77}}
+        config.write_text(json.dumps(wanted) + "\n")
+        repo.git("commit", "-q", "--allow-empty", "-m", "chore: go on")
+        branch.look()
+        assert branch.settings.config.company.silent_s == 77

@@ -22,7 +22,7 @@ from yolo_fs.progress.workflow import facts_of
 from yolo_fs.protocol.departments import Role
 from yolo_fs.reports.status import Candidate, CandidateState, report
 from yolo_fs.system.files import Content, read
-from yolo_fs.workspace.settings import Settings, load
+from yolo_fs.workspace.settings import Settings, load, stamps_of
 
 _COMMITS_LOOKED_AT = 50
 
@@ -39,6 +39,8 @@ class Branch:
         self.acts: tuple[Act, ...] = ()
         """What the branch waits for."""
         self._team_size = team
+        self._stamps: tuple[object, ...] = ()
+        """Of the configuration, when it was read."""
         self._phase: Phase | None = None
 
     @property
@@ -55,7 +57,9 @@ class Branch:
         if tip == self.tip:
             return False
         self.tip = tip
-        self.settings = with_team(load(self.repository.root), self._team_size)
+        if (stamps := stamps_of(self.repository.root)) != self._stamps:
+            self._stamps = stamps
+            self.settings = with_team(load(self.repository.root), self._team_size)
         facts = facts_of(self.repository, self.settings, self.team, self.id)
         self._phase = Phase(facts)
         self.acts = acts_of(self._phase)

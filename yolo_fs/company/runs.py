@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from yolo_fs.git.repository import Repository
@@ -88,7 +88,9 @@ class Run:
 
     def as_json(self) -> dict[str, Any]:
         """Return the run as it is stored and shown."""
-        return asdict(self) | {"tokens": self.tokens, "cost_usd": round(self.cost_usd, 6)}
+        acts = [vars(act).copy() for act in self.acts]
+        bill = {"tokens": self.tokens, "cost_usd": round(self.cost_usd, 6)}
+        return {**vars(self), "acts": acts, **bill}
 
 
 def runs(repository: Repository) -> list[Run]:
@@ -97,15 +99,15 @@ def runs(repository: Repository) -> list[Run]:
     Raises:
         YoloError: what keeps them is damaged.
     """
-    return _runs(repository, COMPANY_RUNS.read(repository))
+    return [_run(kept) for kept in _kept(repository, COMPANY_RUNS.read(repository))]
 
 
 def save(repository: Repository, run: Run) -> None:
     """Store a run in its current state."""
 
     def with_run(before: dict[str, Any] | Damaged | None) -> dict[str, Any]:
-        others = [other for other in _runs(repository, before) if other.id != run.id]
-        return {"runs": [kept_run.as_json() for kept_run in (*others, run)][-MOST_RUNS:]}
+        others = [kept for kept in _kept(repository, before) if kept.get("id") != run.id]
+        return {"runs": [*others, run.as_json()][-MOST_RUNS:]}
 
     COMPANY_RUNS.update(repository, with_run)
 
@@ -116,10 +118,10 @@ def new_run(phase: str, intent: str, host: str, chain: str = "") -> Run:
     return Run(f"R{stamp}{os.urandom(2).hex()}", phase, intent, host, time.time(), chain)
 
 
-def _runs(repository: Repository, content: dict[str, Any] | Damaged | None) -> list[Run]:
+def _kept(repository: Repository, content: dict[str, Any] | Damaged | None) -> list[dict[str, Any]]:
     if isinstance(content, Damaged):
         raise COMPANY_RUNS.refusal(repository, content)
-    return [_run(entry) for entry in content["runs"]] if content else []
+    return content["runs"] if content else []
 
 
 def _run(value: dict[str, Any]) -> Run:

@@ -15,6 +15,7 @@ from yolo_fs.company.hosts import HostProgram, notes_in
 from yolo_fs.company.runs import Listener, RunAct
 from yolo_fs.core.reasons import safe
 from yolo_fs.phase.acts import Act
+from yolo_fs.system.system import wait_for_end
 
 _LIMIT_WAITS_S = (30.0, 60.0, 120.0, 300.0)
 """Seconds without new starts after a host's rate limit: the first time, the second …"""
@@ -118,6 +119,11 @@ class Workers:
         """Watch a worker from now on."""
         worker.sign_at = self.clock.now()
         self._all.append(worker)
+
+    def wait(self, seconds: float) -> None:
+        """Wait so long, or until an agent ends."""
+        ends = [worker.process.pid for worker in self._all if worker.ended_at is None]
+        wait_for_end(ends, seconds)
 
     def remove(self, worker: Worker) -> None:
         """Watch a worker no longer: it has ended, and its result is known."""

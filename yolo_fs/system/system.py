@@ -10,10 +10,11 @@ import fcntl
 import os
 import platform
 import resource
+import select
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
 from yolo_fs.core.reasons import Reason, YoloError, safe
@@ -178,6 +179,21 @@ def is_running(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def wait_for_end(pids: Iterable[int], timeout_s: float) -> None:
+    """Wait so long, or until one of these processes has ended; a zombie has."""
+    if not hasattr(os, "pidfd_open"):
+        time.sleep(timeout_s)
+        return
+    ends = select.poll()
+    with ExitStack() as opened:
+        for pid in pids:
+            with suppress(OSError):
+                descriptor = os.pidfd_open(pid)
+                opened.callback(os.close, descriptor)
+                ends.register(descriptor, select.POLLIN)
+        ends.poll(1000 * timeout_s)
 
 
 def commands() -> Iterator[tuple[str, list[bytes]]]:
