@@ -82,3 +82,34 @@ def test_the_user_accepts_the_risk_of_a_department(
         Exit.DONE, "user", "accept_risk", "backend",
     )  # fmt: skip
     assert decide(capsys, team, "accept-risk", "frontend", "--reason", "x")[0] == Exit.USAGE
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("decide", "accept-risk", "backend", "--reason", "x"),
+        ("answer", "ESC-01-01-T1", "1"),
+        ("workflow", "skip", "research", "--reason", "x"),
+    ],
+)
+def test_what_a_person_decides_no_agent_of_a_run_decides(
+    team: Team,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+) -> None:
+    monkeypatch.setenv("YOLO_FS_RUN", "R20260101000000ab12")
+    before = team.git("status", "--porcelain")
+    capsys.readouterr()
+    assert run([*words, "--json", "-C", str(team.root)]) == Exit.FINDINGS
+    assert json.loads(capsys.readouterr().out)["findings"][0]["reason"] == "out_of_lane"
+    assert team.git("status", "--porcelain") == before
+
+
+def test_a_file_of_another_phase_is_not_taken_for_that_of_this_one(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("supersede", ".yolo-planning/phases/02-pay/critique.jsonl", "C1", "--as", "critic")
+    code, said = decide(capsys, team, *words, "--reason", "x")
+    assert code == Exit.USAGE, said
+    assert "no artifact of .yolo-planning/phases/01-auth" in said["findings"][0]["message"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from yolo_fs.cli.inbox import items_of
-from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, refuse_agents, verb
 from yolo_fs.core.ids import EscalationId
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.escalation_service.answering import answer as answers
@@ -34,6 +34,7 @@ def answer(invocation: Invocation, *, name: str, choice: str, text: str) -> Repl
     The decision goes down the chain at once, with a line of the log for each level, to whoever is
     blocked. Typed again, it goes on where it stopped.
     """
+    refuse_agents("Hand it up: 'yolo-fs escalate raise', or end; the run asks the person.")
     escalation_id = EscalationId.parse(name)
     if escalation_id is None:
         raise _error_for_no_question(name, items_of(invocation))

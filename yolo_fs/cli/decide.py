@@ -11,7 +11,7 @@ from yolo_fs.agents.access import Access
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.authority.actors import check_agent
 from yolo_fs.authority.writers import producers_of
-from yolo_fs.cli.reply import AS_ENV, PHASE, Invocation, Reply, verb
+from yolo_fs.cli.reply import AS_ENV, PHASE, Invocation, Reply, refuse_agents, verb
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.decisions import (
     DecisionMade,
@@ -70,6 +70,7 @@ def accept_risk_(invocation: Invocation, *, department: str, reason: str, phase:
     """Accept what the security audit of a department has found, as the user may; Security then
     audits again.
     """
+    refuse_agents("Say what was found, and end; the run asks the person.")
     return _decide(
         invocation, phase, reason, lambda facts: accept_risk(facts, department, Role.USER)
     )
@@ -107,13 +108,14 @@ def supersede_(
     by = _known(agent)
 
     def fields(facts: PhaseFacts) -> dict[str, str]:
-        name = file.rpartition("/")[2]
+        folder, _, name = file.rpartition("/")
         place = classify(f"{facts.folder}/{name}") or classify(f"{PLANNING_ROOT}/{name}")
-        if place is None:
+        if place is None or not f"/{place.path}".endswith(f"/{file.removeprefix('./')}"):
+            which = f"no artifact of {facts.folder}" if folder else "no artifact of a phase"
             raise YoloError(
                 Reason.UNKNOWN_NAME,
-                f"{safe(name)!r} is no artifact of a phase",
-                hint="'yolo-fs status' lists the files that are held.",
+                f"{safe(file)!r} is {which}",
+                hint="'yolo-fs status' lists the files that are held; --phase names the phase.",
             )
         made = supersede(place, record, by)
         with Repository(invocation.start) as repository:

@@ -53,6 +53,25 @@ PHASE = click.option(
 )
 AS_ENV = ("YOLO_FS_AGENT", "YOLO_FS_ROLE")
 """Variables that name the agent without `--as`."""
+_RUN_ENV = "YOLO_FS_RUN"
+"""The variable that every agent of a run has, and no person."""
+
+
+def refuse_agents(instead: str) -> None:
+    """Refuse what a person decides to an agent that a run has started. `instead`: what it may do.
+
+    The hooks of a host refuse it as well; a program of the user's has none.
+
+    Raises:
+        YoloError: OUT_OF_LANE.
+    """
+    if os.environ.get(_RUN_ENV):
+        raise YoloError(
+            Reason.OUT_OF_LANE,
+            "that is a person's to decide, and this is an agent of a run",
+            hint=instead,
+            exit_code=Exit.FINDINGS,
+        )
 
 
 def verb(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from yolo_fs.agents.access import out_of_lane
-from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
+from yolo_fs.cli.reply import PHASE, Invocation, Reply, refuse_agents, verb
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, safe
 from yolo_fs.git.repository import Repository
@@ -103,6 +103,7 @@ def skip_(invocation: Invocation, *, step: str, phase: str, because: str) -> Rep
 
     A mandatory step cannot be skipped, nor one that is complete.
     """
+    refuse_agents("Say why it is not needed, and end.")
     chosen = find_step(step)
     with _scene(invocation, phase) as scene:
         settings, now_s = load(scene.repository.root), time.time()
