@@ -58,6 +58,9 @@ for path in map(pathlib.Path, WRITES):
     elif kind == "code-review.jsonl":
         lines = [{"plan": PLAN, "r": "approve", "cycle": 1, "dt": DAY, "tdd": "skip"}]
     path.parent.mkdir(parents=True, exist_ok=True)
+    if not lines and path.suffix == ".jsonl":  # what it knows nothing of: as its brief says
+        example = ["yolo-fs", "schema", "example", str(path)]
+        lines = map(json.loads, subprocess.check_output(example, text=True).splitlines())
     text = (
         "".join(json.dumps(line) + "\n" for line in lines)
         or 'phase: "01"\ntech_decisions[1]: x\ncomponents[1]: x\nintegration_points[1]: x\nrisks[1]: x\ncritique_disposition: none\n'

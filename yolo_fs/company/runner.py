@@ -220,7 +220,7 @@ class Runner:
         for run in known:
             if run.ended is not None:
                 continue
-            if run.phase == str(self._branch.id):
+            if run.phase == str(self._branch.id) and run.chain == self._options.chain:
                 self._run = run
             self._adopt(run)
             if run is not self._run:
@@ -247,7 +247,7 @@ class Runner:
             is_past = process is None or not process.is_alive
             is_readable = run.host == self._host.name
             is_unknown = is_past and not is_readable
-            if process is None or is_unknown or run.phase != str(self._branch.id):
+            if process is None or is_unknown or run is not self._run:
                 if process is not None:
                     agents.end_group(process)
                     if is_readable:
@@ -297,7 +297,8 @@ class Runner:
                         continue
                     waits = any(one.kind != _GIVEN_UP for one in waiting)
                     return (RunOutcome.WAITS if waits else RunOutcome.GIVEN_UP), waiting
-            time.sleep(_SOON_S if self._workers.has_any_just_ended(_SETTLE_S) else TICK_S)
+            is_soon = self._workers.has_any_just_ended(_SETTLE_S)
+            self._workers.wait(_SOON_S if is_soon else TICK_S)
 
     def _save(self) -> None:
         """Save the run, then tell which acts are done."""
