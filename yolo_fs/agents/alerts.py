@@ -116,14 +116,14 @@ class AgentAlerts:
     tell: EventSink
     notify: Notify = lambda note: None
     """Notifies people."""
-    _told: dict[str, None] = field(default_factory=dict)
+    _reported: dict[str, None] = field(default_factory=dict)
     _trouble: str = ""
     _stamp: object = None
     _is_asked: bool = False
 
     def __post_init__(self) -> None:
         kept = CREW_TOLD.read(self.repository)
-        self._told = dict.fromkeys(kept["told"]) if isinstance(kept, dict) else {}
+        self._reported = dict.fromkeys(kept["told"]) if isinstance(kept, dict) else {}
 
     @property
     def is_pressing(self) -> bool:
@@ -140,7 +140,7 @@ class AgentAlerts:
                 for shutdown in snapshot.shutdowns
             )
             fresh = [
-                alert for alert in self._news(snapshot, verdicts) if alert.key not in self._told
+                alert for alert in self._news(snapshot, verdicts) if alert.key not in self._reported
             ]
             if fresh:
                 self._remember(fresh)
@@ -154,9 +154,9 @@ class AgentAlerts:
         return tuple(fresh)
 
     def _remember(self, fresh: list[Alert]) -> None:
-        known = [*self._told, *(alert.key for alert in fresh)][-_MOST:]
+        known = [*self._reported, *(alert.key for alert in fresh)][-_MOST:]
         CREW_TOLD.update(self.repository, lambda _: {"told": known})
-        self._told = dict.fromkeys(known)
+        self._reported = dict.fromkeys(known)
 
     def _report_trouble(self, error: OSError | YoloError) -> None:
         if str(error) != self._trouble:
@@ -174,14 +174,14 @@ class AgentAlerts:
             yield from self._alerts_for_shutdown(
                 shutdown, verdicts, is_late=shutdown in snapshot.late
             )
-        fresh = (stall for stall in snapshot.stalls if _key_of(stall) not in self._told)
+        fresh = (stall for stall in snapshot.stalls if _key_of(stall) not in self._reported)
         yield from map(_alert_for_stall, fresh)  # there may be a hundred, told long since
 
     def _alerts_for_shutdown(
         self, shutdown: Shutdown, verdicts: Mapping[str, Verdict], *, is_late: bool
     ) -> Iterator[Alert]:
         key = f"{shutdown.key} {'late' if is_late else 'over'}"
-        if key in self._told or not (is_late or shutdown.is_over):
+        if key in self._reported or not (is_late or shutdown.is_over):
             return
         data = shutdown_as_json(shutdown, is_late=is_late) | {
             "uncommitted": uncommitted(self.repository, shutdown, verdicts)

@@ -205,7 +205,7 @@ def outcomes(facts: LoopFacts, done: Mapping[str, SourceCommit]) -> Iterator[Out
     for row in MEASURES:
         for filed in facts.phase.of_kind(row.of):
             if row.each or not facts.versions.get(filed.place.path):
-                yield from _told(row, filed, facts.history(filed))
+                yield from _judge_versions(row, filed, facts.history(filed))
     yield from _of_tasks(facts.phase, done)
     yield from _outcomes_of_blockers(facts.phase)
 
@@ -224,12 +224,14 @@ def _outcomes_of_versions(
     row: Measure, filed: Filed, versions: Sequence[Version]
 ) -> Iterable[OutcomeEvent]:
     """Return the outcomes of an artifact's versions, oldest first."""
-    outcome_events = _told(row, filed, versions)
+    outcome_events = _judge_versions(row, filed, versions)
     is_in_order = all(before.at_s <= after.at_s for before, after in pairwise(versions))
     return outcome_events if is_in_order else sorted(outcome_events, key=_AT)
 
 
-def _told(row: Measure, filed: Filed, versions: Iterable[Version]) -> Iterator[OutcomeEvent]:
+def _judge_versions(
+    row: Measure, filed: Filed, versions: Iterable[Version]
+) -> Iterator[OutcomeEvent]:
     # One frame for everything: as many of these generators are in memory as there are files.
     department = Dept(filed.place.department)
     for version in versions:
@@ -272,12 +274,12 @@ def _outcomes_of_blockers(facts: PhaseFacts) -> Iterator[OutcomeEvent]:
             )
 
 
-def outcomes_told(facts: PhaseFacts, seen: Iterable[AgentSign]) -> Iterator[OutcomeEvent]:
+def outcomes_reported(facts: PhaseFacts, seen: Iterable[AgentSign]) -> Iterator[OutcomeEvent]:
     """Yield the outcomes of a phase that agents reported, in the order of the agent journal."""
     departments = departments_of(facts)
     rows = {row.of: row for row in MESSAGE_MEASURES}
     for sign in seen:
-        task = _task_of_message(sign.said) if sign.said else None
+        task = _task_of_message(sign.message) if sign.message else None
         department = departments.get(str(task.plan)) if task else None
         if department is None:
             continue
@@ -287,7 +289,7 @@ def outcomes_told(facts: PhaseFacts, seen: Iterable[AgentSign]) -> Iterator[Outc
             )
         elif row := rows.get(sign.event):
             yield from _measured(
-                row, sign.said, sign.at, department, f"{sign.event} of task {task}"
+                row, sign.message, sign.at, department, f"{sign.event} of task {task}"
             )
 
 

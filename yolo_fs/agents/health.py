@@ -44,13 +44,13 @@ class AgentSign:
     """The instance: an agent of a host, a session, or a name such as `dev-1`."""
     session: str = ""
     """The session that it belongs to."""
-    said: Mapping[str, Any] = field(default_factory=dict)
+    message: Mapping[str, Any] = field(default_factory=dict)
     """The message; empty for an event of a host."""
 
     @property
     def health(self) -> Health:
         """The health of an agent that gives this sign."""
-        value = self.said.get("status") or self.said.get("state")
+        value = self.message.get("status") or self.message.get("state")
         row = SIGN_BY_EVENT.get(f"{self.event}:{value}") or SIGN_BY_EVENT.get(self.event)
         return row.health if row else Health.WORKING
 
@@ -104,7 +104,7 @@ def _seen(number: int, line: Mapping[str, Any], at: datetime) -> AgentSign:
         name=str(line.get("agent") or ""),
         id=str(line["id"]),
         session=str(line.get("session") or ""),
-        said=message if isinstance(message, dict) else {},
+        message=message if isinstance(message, dict) else {},
     )
 
 
@@ -169,12 +169,12 @@ class Crew:
     """The agents that gave a sign, in the order of their first sign."""
 
     def __init__(self) -> None:
-        self._found: dict[str, AgentHealth] = {}
+        self._by_id: dict[str, AgentHealth] = {}
 
     @property
     def agents(self) -> tuple[AgentHealth, ...]:
         """The health of each agent by its signs alone."""
-        return tuple(self._found.values())
+        return tuple(self._by_id.values())
 
     def take(self, sign: AgentSign) -> None:
         """Apply the next sign.
@@ -183,10 +183,10 @@ class Crew:
         """
         if sign.event == REQUEST:
             return
-        self._found[sign.id] = _after(self._found.get(sign.id), sign)
-        above = self._found.get(sign.session)
+        self._by_id[sign.id] = _after(self._by_id.get(sign.id), sign)
+        above = self._by_id.get(sign.session)
         if above and above.id != sign.id and above.health is not Health.STOPPED:
-            self._found[above.id] = replace(above, seen=max(above.seen, sign.at))
+            self._by_id[above.id] = replace(above, seen=max(above.seen, sign.at))
         if sign.event == "session-end":
             self._end_session(sign)
 
@@ -197,7 +197,7 @@ class Crew:
                 and agent.session == sign.session
                 and agent.health is not Health.STOPPED
             ):
-                self._found[agent.id] = replace(
+                self._by_id[agent.id] = replace(
                     agent, health=Health.STOPPED, previous=agent.health, since=sign.at
                 )
 
@@ -373,13 +373,14 @@ def shutdowns(seen: Iterable[AgentSign]) -> tuple[tuple[Shutdown, ...], tuple[Fi
         if sign.event == RESPONSE and sign.id not in asked_ids:
             findings.append(_unasked(sign))
         requests = {
-            department: _heard(request, sign, crew) for department, request in requests.items()
+            department: _with_answer(request, sign, crew)
+            for department, request in requests.items()
         }
     return tuple(requests.values()), tuple(findings)
 
 
 def _request(sign: AgentSign, agents: Iterable[AgentHealth]) -> Shutdown:
-    deadline_s = sign.said.get("deadline_seconds")
+    deadline_s = sign.message.get("deadline_seconds")
     asker, department = place_of(sign.name)
     asked_agents = tuple(
         AskedAgent(agent)
@@ -389,11 +390,11 @@ def _request(sign: AgentSign, agents: Iterable[AgentHealth]) -> Shutdown:
         and department in (None, agent.department)
     )
     wait_s = deadline_s if isinstance(deadline_s, int | float) else 0
-    reason = str(sign.said.get("reason"))
+    reason = str(sign.message.get("reason"))
     return Shutdown(sign.id, sign.name, department, reason, sign.at, wait_s, asked_agents)
 
 
-def _heard(request: Shutdown, sign: AgentSign, crew: Crew) -> Shutdown:
+def _with_answer(request: Shutdown, sign: AgentSign, crew: Crew) -> Shutdown:
     now = {agent.id: agent for agent in crew.agents}
     return request._replace(
         asked=tuple(_answered(each, sign, now[each.agent.id]) for each in request.asked)
@@ -403,10 +404,13 @@ def _heard(request: Shutdown, sign: AgentSign, crew: Crew) -> Shutdown:
 def _answered(asked_agent: AskedAgent, sign: AgentSign, now: AgentHealth) -> AskedAgent:
     asked_agent = replace(asked_agent, agent=now)
     if sign.event == RESPONSE and sign.id == now.id:
-        committed = sign.said.get("artifacts_committed")
+        committed = sign.message.get("artifacts_committed")
         is_committed = committed if isinstance(committed, bool) else None
         return AskedAgent(
-            now, str(sign.said.get("status")), texts(sign.said.get("pending_work")), is_committed
+            now,
+            str(sign.message.get("status")),
+            texts(sign.message.get("pending_work")),
+            is_committed,
         )
     return (
         replace(asked_agent, answer=GONE)

@@ -44,7 +44,7 @@ class _Part(NamedTuple):
     size_bytes: int = 0
     """Offset of the end of the last complete line."""
     lines: int = 0
-    said: Recorded = Recorded()
+    recorded: Recorded = Recorded()
 
 
 class AgentJournal:
@@ -55,7 +55,7 @@ class AgentJournal:
         self._limits = limits
         self._parts = {name: _Part() for name in (heartbeats.OLDER, heartbeats.FILE)}
         self._torn: dict[str, tuple[Finding, ...]] = {}
-        self._said = Recorded()
+        self._recorded = Recorded()
 
     def stamp(self) -> object:
         """Return a value that changes with every new sign."""
@@ -68,10 +68,10 @@ class AgentJournal:
             self._parts[name] = self._read_part(name, part, now)
         if before != (*self._parts.values(), *self._torn.values()):
             torn = tuple(finding for findings in self._torn.values() for finding in findings)
-            self._said = sum((part.said for part in self._parts.values()), Recorded()) + Recorded(
-                (), torn
-            )
-        return self._said
+            self._recorded = sum(
+                (part.recorded for part in self._parts.values()), Recorded()
+            ) + Recorded((), torn)
+        return self._recorded
 
     def add(self, name: str, instance: str, message: Mapping[str, Any]) -> None:
         """Append a message to the journal.
@@ -121,9 +121,9 @@ class AgentJournal:
         )
         written_at = datetime.fromtimestamp(content.stamp.mtime_ns / 1e9, UTC)
         seen, findings = seen_in(
-            records, now, before.said.seen[-1].at if before.said.seen else written_at
+            records, now, before.recorded.seen[-1].at if before.recorded.seen else written_at
         )
-        recorded = before.said + Recorded(seen, (*wrong, *findings))
+        recorded = before.recorded + Recorded(seen, (*wrong, *findings))
         return _Part(before.identity, end, number - 1, recorded)
 
 

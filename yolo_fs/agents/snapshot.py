@@ -21,7 +21,7 @@ from yolo_fs.agents.circuit import (
     as_of,
     disappearances,
     outcomes,
-    outcomes_told,
+    outcomes_reported,
     turned,
 )
 from yolo_fs.agents.health import AT_WORK, AgentHealth, Shutdown, crew, judged, shutdowns
@@ -82,7 +82,7 @@ class _OpenPhase(NamedTuple):
 
     phase: Phase
     loops: LoopFacts
-    told: tuple[OutcomeEvent, ...]
+    outcomes: tuple[OutcomeEvent, ...]
     """Outcomes that are not versions of artifacts."""
     turns: tuple[StepTurn, ...]
 
@@ -106,10 +106,10 @@ class AgentsObserver:
         self._timers = recall(repository, CREW_CLOCK)
         self._tip: str | None = ""
         self._phases: tuple[_OpenPhase, ...] = ()
-        self._said = Recorded()
+        self._recorded = Recorded()
         self._agents: tuple[AgentHealth, ...] = ()
         self._departments = Switches(settings.config).departments
-        self._asked: tuple[tuple[Shutdown, ...], tuple[Finding, ...]] = ((), ())
+        self._shutdowns: tuple[tuple[Shutdown, ...], tuple[Finding, ...]] = ((), ())
         self.record = AgentJournal(repository.own_dir, settings.limits)
 
     def look(
@@ -126,13 +126,13 @@ class AgentsObserver:
         now = self._clock()
         recorded = self.record.read(now.wall)
         phases = self.read_phases(self._repository.head().tip if tip == "" else tip)
-        if recorded is not self._said:
-            self._said, self._agents, self._asked = (
+        if recorded is not self._recorded:
+            self._recorded, self._agents, self._shutdowns = (
                 recorded,
                 crew(recorded.seen),
                 shutdowns(recorded.seen),
             )
-        agents, (requests, unasked) = self._agents, self._asked
+        agents, (requests, unasked) = self._agents, self._shutdowns
         began = self._time(phases, agents, requests, recorded, now, keep=keep)
         there = judged(agents, now.wall, self._policy.agent_silent_s, began)
         circuits = as_of(now.wall, self._left(phases, there, recorded), self._patience, began)
@@ -192,9 +192,9 @@ class AgentsObserver:
         gone = tuple(agent for agent in agents if agent.health is Health.DISAPPEARED)
 
         def left() -> tuple[Breaker, ...]:
-            outcome_events = [disappearances(gone), *(open_phase.told for open_phase in phases)]
+            outcome_events = [disappearances(gone), *(open_phase.outcomes for open_phase in phases)]
             outcome_events += (
-                outcomes_told(open_phase.phase.facts, recorded.seen)
+                outcomes_reported(open_phase.phase.facts, recorded.seen)
                 for open_phase in phases
                 if recorded.seen
             )

@@ -84,7 +84,7 @@ class Stall:
         return self._why[0]
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """The cause in words."""
         return self._why[1]
 
@@ -93,7 +93,7 @@ class Stall:
         turn = self.awaited.next
         return (
             f"{turn.step}{where} stands still since {iso(self.since.timestamp())}: "
-            f"{turn.agent} is next; {self.said}"
+            f"{turn.agent} is next; {self.sentence}"
         )
 
     JSON_KEYS: ClassVar = {
@@ -104,7 +104,7 @@ class Stall:
         "task": "awaited.next.task",
         "since": "since",
         "cause": "cause",
-        "said": "said",
+        "said": "sentence",
     }
 
 

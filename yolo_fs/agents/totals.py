@@ -169,9 +169,9 @@ def _plan(
     of_tasks = [done[task.commit] for task in plan.tasks if task.commit in done]
     commits = {commit.oid: commit for commit in (*of_tasks, *_named(facts, summary))}
     messages = [
-        sign.said
+        sign.message
         for sign in seen
-        if sign.event == "task_complete" and sign.said.get("plan_id") == str(plan.id)
+        if sign.event == "task_complete" and sign.message.get("plan_id") == str(plan.id)
     ]
     return PlanTotals(
         plan=plan,

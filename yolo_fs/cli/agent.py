@@ -50,7 +50,7 @@ class _Scene(NamedTuple):
     repository: Repository
     settings: Settings
     verdicts: Mapping[str, Verdict]
-    found: AgentsSnapshot
+    snapshot: AgentsSnapshot
 
 
 @contextmanager
@@ -73,7 +73,7 @@ def list_(invocation: Invocation) -> Reply:
     takes the others.
     """
     with _scene(invocation) as scene:
-        snapshot = scene.found
+        snapshot = scene.snapshot
     data = to_json(snapshot.agents)
     return Reply(
         data, snapshot.findings, show=lambda console: _show_agents(console, snapshot.agents)
@@ -159,7 +159,7 @@ def shutdown(invocation: Invocation, *, reason: str, deadline: int, name: str) -
             name, f"SD-{os.urandom(4).hex()}", message
         )
     with _scene(invocation) as scene:
-        request = scene.found.shutdowns[-1]
+        request = scene.snapshot.shutdowns[-1]
     data = {"message": message, **shutdown_as_json(request, is_late=False)}
     names = (
         ", ".join(_named(asked_agent.agent) for asked_agent in request.asked) or "no agent to ask"
@@ -175,7 +175,7 @@ def answers(invocation: Invocation) -> Reply:
     Exit 1 while an answer is missing.
     """
     with _scene(invocation) as scene:
-        snapshot = scene.found
+        snapshot = scene.snapshot
         left = {
             request.id: uncommitted(scene.repository, request, scene.verdicts)
             for request in snapshot.shutdowns

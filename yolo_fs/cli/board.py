@@ -266,7 +266,10 @@ def _draw_gates(console: Console, phase: PhaseBoard, *, verbose: bool) -> None:
         console.print(
             f"  gate {gate.name}: {gate.standing}", style="green" if gate.is_open else "yellow"
         )
-        lacks = [lack.with_command for lack in gate.missing]
+        lacks = [
+            str(lack) if lack.command == "yolo-fs status" else lack.with_command
+            for lack in gate.missing
+        ]
         _draw_few(console, "    lacks: ", lacks, verbose=verbose)
     console.print(f"  {phase.sign_off.sentence}")
 

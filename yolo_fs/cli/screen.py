@@ -105,7 +105,7 @@ def _blocks(seen: PresentMoment | PastMoment) -> Iterator[Iterable[ScreenLine]]:
         yield _phase(phase)
     yield _others(phases, open_)
     if not phases and isinstance(seen, PresentMoment):
-        yield [ScreenLine(beginning(seen.found.root))]
+        yield [ScreenLine(beginning(seen.report.root))]
     yield _draw_foot(seen)
 
 
@@ -134,11 +134,11 @@ def _wanted(seen: PresentMoment, most_drifts: int) -> Iterator[ScreenLine]:
         yield ScreenLine(f"  ! stalled: {stall}", "red")
     for sentence in obstructions(seen.machines) if seen.machines else ():
         yield ScreenLine(f"  ! {sentence}", "yellow")
-    if seen.found.verification and not seen.found.verification.passed:
-        yield ScreenLine(f"  ! {seen.found.verification.sentence}", "red")
-    if seen.found.obstacle:
-        yield ScreenLine(f"  ! held up: {seen.found.obstacle.sentence}", "yellow")
-    for candidate in seen.found.with_standing(CandidateState.REJECTED, CandidateState.HELD):
+    if seen.report.verification and not seen.report.verification.passed:
+        yield ScreenLine(f"  ! {seen.report.verification.sentence}", "red")
+    if seen.report.obstacle:
+        yield ScreenLine(f"  ! held up: {seen.report.obstacle.sentence}", "yellow")
+    for candidate in seen.report.with_standing(CandidateState.REJECTED, CandidateState.HELD):
         yield _refusal(candidate.path, candidate.verdict)
 
 
@@ -220,15 +220,15 @@ def _others(phases: Sequence[PhaseBoard], open_: Sequence[PhaseBoard]) -> Iterat
 
 def _draw_foot(seen: PresentMoment | PastMoment) -> Iterator[ScreenLine]:
     if isinstance(seen, PresentMoment):
-        counts = seen.found.counts
+        counts = seen.report.counts
         summary = ", ".join(
             f"{counts[state]} {state.value}" for state in CandidateState if counts[state]
         )
-        pid = seen.found.health.pid
+        pid = seen.report.health.pid
         daemon = f"daemon {pid}" if pid else "no daemon: yolo-fs start"
-        branch = seen.found.head.branch or "detached HEAD"
+        branch = seen.report.head.branch or "detached HEAD"
         yield ScreenLine(f"{summary or 'no artifacts yet'} · {branch} · {daemon}", "dim")
-        last = seen.found.last
+        last = seen.report.last
         if seen.machines:
             yield ScreenLine(headline(seen.machines), "dim")
     else:

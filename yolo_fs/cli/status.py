@@ -111,7 +111,7 @@ def _reply(seen: PresentMoment, chosen: PhaseId | None, invocation: Invocation) 
             return
         draw_wanted(console, seen, verbose=invocation.verbose)
         if seen.team:
-            empty = beginning(seen.found.root)
+            empty = beginning(seen.report.root)
             is_full = invocation.verbose or chosen is not None
             draw_board(console, seen.team, empty=empty, verbose=is_full)
         if seen.compliance:
@@ -121,12 +121,12 @@ def _reply(seen: PresentMoment, chosen: PhaseId | None, invocation: Invocation) 
             draw_crew(console, seen.crew)
         if seen.machines:
             draw_machines(console, seen.machines)
-        show(console, seen.found, verbose=invocation.verbose)
+        show(console, seen.report, verbose=invocation.verbose)
 
     is_shown = (
         frozenset()
         if invocation.as_json
-        else frozenset((each.reason, each.path) for each in misnamed_in(seen.found.listing))
+        else frozenset((each.reason, each.path) for each in misnamed_in(seen.report.listing))
     )
     findings = [each for each in seen.findings if (each.reason, each.path) not in is_shown]
     return Reply(seen.as_json, findings, show=draw)
@@ -144,10 +144,11 @@ def _watch(
         except YoloError as error:  # a configuration being edited must not end the watch
             return _text(Reply(None, [error.as_finding()], Exit.FINDINGS), invocation), True
         timeless = replace(
-            seen, found=replace(seen.found, health=replace(seen.found.health, scanned_s_ago=None))
+            seen,
+            report=replace(seen.report, health=replace(seen.report.health, scanned_s_ago=None)),
         )
         return _text(_reply(timeless, chosen, invocation), invocation), bool(
-            seen.found.with_standing(CandidateState.PENDING)
+            seen.report.with_standing(CandidateState.PENDING)
         )
 
     follow(repository, look)
@@ -171,10 +172,10 @@ def show(console: Console, report: Report, *, verbose: bool) -> None:
     _show_last(console, report.last)
 
 
-def _show_autofixed(console: Console, found: Report) -> None:
-    if found.autofixed:
+def _show_autofixed(console: Console, report: Report) -> None:
+    if report.autofixed:
         console.print("\nRepaired by autofix (the original: 'yolo-fs kept')", style="bold")
-    for file in found.autofixed:
+    for file in report.autofixed:
         console.print(f"  {safe(file.path)}: {counted(file.mended, 'error')} mended, {file.at}")
 
 

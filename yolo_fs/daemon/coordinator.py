@@ -242,7 +242,7 @@ class Coordinator:
             repository.root,
             moved_by,
         )
-        self.found: tuple[CommitResult, ...] = ()
+        self.results: tuple[CommitResult, ...] = ()
         """The commits of the last scan."""
         self._diverged: frozenset[str] = frozenset()
         self._reconciled = self._surveyor.head
@@ -307,7 +307,7 @@ class Coordinator:
         for path in before.keys() - candidates.stamps.keys():
             if self.known.get(path) is before[path]:
                 self._store.forget(path)
-        self.found = self.process([*self._store.changed(candidates), *self.unsettled])
+        self.results = self.process([*self._store.changed(candidates), *self.unsettled])
         self._surveyor.unwritten.keep()
 
     def process(self, paths: Iterable[str]) -> tuple[CommitResult, ...]:

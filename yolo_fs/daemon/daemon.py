@@ -295,7 +295,7 @@ class Daemon:
         """Handle the observer's messages: its events, and the files that it wrote for us to
         commit.
         """
-        for message in self._observer.heard():
+        for message in self._observer.receive_all():
             match message:
                 case {"event": [str(event), str(path), dict(data)]}:
                     self._emit(event, path, data)
@@ -445,7 +445,7 @@ class Daemon:
             self._scan = None
             raise
         self._scan, began, before = None, self._scan_began, self._due_before_scan
-        self._follow_up(self._coordinator.found)
+        self._follow_up(self._coordinator.results)
         # Events since the start of the scan may concern paths that it had already passed.
         self._due = {path: at for path, at in self._due.items() if before.get(path) != at}
         failpoint.reach("daemon.scanned")

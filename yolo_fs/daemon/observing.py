@@ -66,13 +66,13 @@ class ObserverKeeper:
         self._process: subprocess.Popen[bytes] | None = None
         self._line: socket.socket | None = None
         self._listener: threading.Thread | None = None
-        self._heard: deque[Mapping[str, Any]] = deque()
-        self._told: tuple[str | None, Mapping[str, Verdict]] | None = None
+        self._received: deque[Mapping[str, Any]] = deque()
+        self._sent: tuple[str | None, Mapping[str, Verdict]] | None = None
         """The tip and the verdicts that it was sent last."""
         self._unsent = b""
         self._answer: tuple[int, Any] | None = None
         self._answered = threading.Event()
-        self._asked = 0
+        self._questions = 0
         self._has_read: str | None = None
         """The tip for which it has finished everything."""
         self._was_stopped = False
@@ -97,20 +97,20 @@ class ObserverKeeper:
         """Send the tip of the branch and the verdicts that changed since the last message."""
         if self._line is None or (self._unsent and not self._send()):
             return
-        before = self._told
+        before = self._sent
         if before is not None and before[0] == tip and before[1] == verdicts:
             return
         message = {"tip": tip, "verdicts": changed(before[1] if before else {}, verdicts)}
-        self._told = tip, dict(verdicts)
+        self._sent = tip, dict(verdicts)
         self._unsent = json.dumps(message).encode() + b"\n"
         self._send()
 
-    def heard(self) -> list[Mapping[str, Any]]:
+    def receive_all(self) -> list[Mapping[str, Any]]:
         """Return its new messages, in order."""
         messages = []
         with contextlib.suppress(IndexError):
             while True:
-                messages.append(self._heard.popleft())
+                messages.append(self._received.popleft())
         return messages
 
     def state_moved(self, tip: str | None, fresh: Sequence[FreshArtifact]) -> StateMove | None:
@@ -122,10 +122,10 @@ class ObserverKeeper:
         """
         if self._line is None or self._unsent or tip is None or self._has_read != tip:
             return None
-        self._asked += 1
+        self._questions += 1
         self._answered.clear()
         question = {
-            "ask": self._asked,
+            "ask": self._questions,
             "tip": tip,
             "fresh": [_encode_artifact(artifact) for artifact in fresh],
         }
@@ -134,7 +134,7 @@ class ObserverKeeper:
             self._has_read = None  # until it says again that it is at rest
             return None
         number, state = self._answer or (0, None)
-        if number != self._asked or not isinstance(state, list):
+        if number != self._questions or not isinstance(state, list):
             return None
         path, before, after = state
         return StateMove(str(path), b64decode(before), b64decode(after))
@@ -145,7 +145,7 @@ class ObserverKeeper:
         It lives as long as its socket to this process.
         """
         process, line, listener = self._process, self._line, self._listener
-        self._process = self._line = self._listener = self._told = None
+        self._process = self._line = self._listener = self._sent = None
         self._unsent, self._has_read = b"", None
         if process is None or line is None or listener is None:
             return
@@ -179,7 +179,7 @@ class ObserverKeeper:
                     self._answered.set()
                     continue
                 self._has_read = message.get("at", self._has_read)
-                self._heard.append(message)
+                self._received.append(message)
                 self._ring()
         self._ring()
 
@@ -227,7 +227,7 @@ class Channel:
     def __init__(self, line: socket.socket):
         self._line = line
         self._lock = threading.Lock()
-        self._heard = b""
+        self._received = b""
         self.is_open = True
 
     def fileno(self) -> int:
@@ -263,7 +263,7 @@ class Channel:
         except OSError:
             part = b""
         self.is_open &= bool(part)
-        *lines, self._heard = (self._heard + part).split(b"\n")
+        *lines, self._received = (self._received + part).split(b"\n")
         return [json.loads(line) for line in lines]
 
 

@@ -399,13 +399,13 @@ class HistoryIndex:
         """Return the commits that no coordinator made and that changed what lies in a folder below
         the planning root, newest first.
         """
-        asked = (
+        query = (
             f"select distinct {_COMMIT} join changes h on h.row = c.row"
             " join paths p on p.id = h.path"
             " where p.path >= ? and p.path < ? and not c.ours and +c.position <= ?"
             " order by c.height desc, c.at_s desc, c.oid desc"
         )
-        return tuple(self._commits(asked, _bytes(f"{folder}/"), _bytes(f"{folder}0")))
+        return tuple(self._commits(query, _bytes(f"{folder}/"), _bytes(f"{folder}0")))
 
     def warnings(self) -> dict[str, int]:
         """Return the artifacts whose last version had warnings, each with their number."""
@@ -422,12 +422,12 @@ class HistoryIndex:
         return rows[1] if rows and rows[0] == kind else ""
 
     def _last_of(self, kinds: tuple[str, str], key: str, words: str) -> tuple[str, str] | None:
-        asked = (
+        query = (
             "select n.kind, c.oid from named n join commits c on c.row = n.row"
             " where n.kind in (?, ?) and n.key = ? and n.words = ? and +c.position <= ?"
             " order by n.height desc, n.at_s desc, c.oid desc limit 1"
         )
-        return next(iter(self._rows(asked, *kinds, key, _bytes(words))), None)
+        return next(iter(self._rows(query, *kinds, key, _bytes(words))), None)
 
     def _commits(self, query: str, *values: object) -> list[IndexedCommit]:
         return [

@@ -65,7 +65,7 @@ _MADE_FEW = 50
 _MADE_AT_ONCE = 2000
 """Commits in one request to git, which takes 0.1 s."""
 _Derived = TypeVar("_Derived")
-_Asked = tuple[str | None, Switches, str, tuple[str, ...]]
+_Question = tuple[str | None, Switches, str, tuple[str, ...]]
 """Commit, settings, home of the current phases, and the branches of other clones."""
 
 
@@ -96,7 +96,7 @@ class Team:
         """Path → blob of the commit that was asked for last."""
         self._configs: dict[str | None, Config | None] = {}
         """Blob → the configuration in it."""
-        self._phases: tuple[_Asked, tuple[Phase, ...]] | None = None
+        self._phases: tuple[_Question, tuple[Phase, ...]] | None = None
         """The last question, and its answer."""
         self._pasts: dict[str, _Past] = {}
         self._doubled: frozenset[str] = frozenset()
@@ -167,7 +167,7 @@ class Team:
     def phases(self, commit: str | None, switches: Switches | None = None) -> tuple[Phase, ...]:
         """Return the phases as of a commit; unchanged facts are not folded again."""
         chosen = switches or Switches(self._settings.config)
-        question = self._asked(commit, chosen)
+        question = self._question_of(commit, chosen)
         before, known = self._phases or (None, ())
         if before != question:
             # Equal settings become the same object, so that comparing facts is cheap.
@@ -201,10 +201,10 @@ class Team:
         """Return the facts of each phase as of a commit."""
         return tuple(phase.facts for phase in self.phases(commit, switches))
 
-    def _asked(self, commit: str | None, switches: Switches) -> _Asked:
+    def _question_of(self, commit: str | None, switches: Switches) -> _Question:
         return commit, switches, self._home_at(commit), self._list_line_tips()
 
-    def _facts(self, question: _Asked) -> tuple[PhaseFacts, ...]:
+    def _facts(self, question: _Question) -> tuple[PhaseFacts, ...]:
         commit, chosen, home, lines = question
         if commit is None:
             return ()
@@ -391,8 +391,8 @@ class Team:
         one since when `state.json` is at a later phase, which a squash leaves.
         """
         history, number = self.history_index, int(phase.number)
-        if said := history.sign_off_of(number):
-            return said, history.position_of(said)
+        if signed := history.sign_off_of(number):
+            return signed, history.position_of(signed)
         state = next((one for one in filed if one.place.artifact.kind == "state"), None)
         if state is None or not _is_beyond(state.lines, number):
             return "", NOWHERE

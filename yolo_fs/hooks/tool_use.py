@@ -179,7 +179,7 @@ def paths_written(request: HookRequest, own_dir: str = "") -> frozenset[str]:
     journal = AgentJournal(own_dir or request.repository.own_dir, request.settings.limits)
     signs = journal.read(datetime.now(UTC))
     own = (sign for sign in signs.seen if sign.event == _WROTE and sign.id == whose)
-    return frozenset(path for sign in own for path in texts(sign.said.get("paths")))
+    return frozenset(path for sign in own for path in texts(sign.message.get("paths")))
 
 
 ENDANGERED = "endangered"

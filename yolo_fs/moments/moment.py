@@ -37,7 +37,7 @@ _Seen = TypeVar("_Seen")
 class PresentMoment:
     """Where everything stands now."""
 
-    found: Report
+    report: Report
     team: Board | None
     """None when the history cannot be read."""
     beside: tuple[Aside, ...] = ()
@@ -65,7 +65,7 @@ class PresentMoment:
         crew = {"crew": self.crew.as_json() if self.crew else None}
         machines = {"machines": to_json(self.machines)}
         handoffs = {"handoff_json": to_json(self.compliance)}
-        report = self.found.as_json(whole)
+        report = self.report.as_json(whole)
         waiting: dict[str, Any] = {"inbox": [item.as_json() for item in self.inbox]}
         waiting["health"] = [finding.as_json() for finding in self.health]
         return waiting | team | as_json(self.beside) | crew | machines | handoffs | report

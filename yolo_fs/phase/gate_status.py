@@ -31,9 +31,8 @@ class MissingEvidence:
 
     @property
     def with_command(self) -> str:
-        """The same, and the command that shows more than `status` does."""
-        more = "" if self.command in ("", "yolo-fs status") else f"  → {self.command}"
-        return f"{self}{more}"
+        """The same, and what to type."""
+        return f"{self}  → {self.command}" if self.command else str(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ def _beside(row: Contradiction, lines: Sequence[Mapping[str, Any]]) -> Iterator[
         if line.get(row.key) == row.verdict:
             for value in _values(line, row.against):
                 if _contradicts(row, value):
-                    yield _told(row, index, value)
+                    yield _contradict(row, index, value)
 
 
 def _below(row: Contradiction, lines: Sequence[Mapping[str, Any]]) -> Iterator[Contradicted]:
@@ -88,7 +88,7 @@ def _below(row: Contradiction, lines: Sequence[Mapping[str, Any]]) -> Iterator[C
         is_of_it = line.get("plan") in (None, verdict.get("plan"))
         value = line.get(row.against)
         if is_of_it and verdict.get(row.key) == row.verdict and _contradicts(row, value):
-            yield _told(row, index, value)
+            yield _contradict(row, index, value)
 
 
 def _values(line: Mapping[str, Any], path: str) -> Iterator[Any]:
@@ -107,7 +107,7 @@ def _contradicts(row: Contradiction, value: Any) -> bool:
     return value in row.values if row.values else bool(value)
 
 
-def _told(row: Contradiction, index: int, value: Any) -> Contradicted:
+def _contradict(row: Contradiction, index: int, value: Any) -> Contradicted:
     shown = f"{len(value)} entries" if isinstance(value, list) else str(value)
     what = f"{row.verdict} contradicts {row.against.replace('/', '.')} {shown[:40]}"
     return Contradicted(index, f"/{row.against}", what)

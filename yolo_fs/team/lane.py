@@ -470,7 +470,7 @@ class LaneThread:
         self._events: queue.SimpleQueue[tuple[str, str, Mapping[str, Any]]] = queue.SimpleQueue()
         self._wanted = threading.Event()
         self._is_stopping = self._is_poked = self._has_rung = False
-        self._told: object = None
+        self._reported: object = None
         self._kept: object = None
         self._silence = ""
         """Why no bells of others are received; empty while they are, and where there is no bell."""
@@ -588,12 +588,12 @@ class LaneThread:
         known = {**state, "silence": self._silence}
         if known == self._kept:
             return
-        if state != self._told:
+        if state != self._reported:
             if reason:
                 self._emit("team.remote_failed", "", state)
-            elif self._told is not None:
+            elif self._reported is not None:
                 self._emit("team.remote_back", "", {})
-        self._told, self._kept = state, known
+        self._reported, self._kept = state, known
         more = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "round_trip_s": round_trip_s}
         with contextlib.suppress(OSError, YoloError):
             write_json(TEAM_LANE.path(repository), {**known, **more}, durable=False)

@@ -165,7 +165,7 @@ class TeamMeeting:
         self._emit = emit
         self._checker = Checker(settings)
         self._agree(None, None)
-        self._told: frozenset[Divergence] = frozenset()
+        self._reported: frozenset[Divergence] = frozenset()
         self._received: set[str] = set()
         self._unsynced: set[str] = set()
         """Files of the work tree that are not durable yet."""
@@ -351,14 +351,14 @@ class TeamMeeting:
         return git_object.body
 
     def _tell(self, standing: TeamStanding) -> None:
-        for each in set(standing.conflicts) - self._told:
+        for each in set(standing.conflicts) - self._reported:
             data = {
                 "reason": Reason.REMOTE_CONFLICT.value,
                 "ours": each.ours,
                 "theirs": each.theirs,
             }
             self._emit("team.conflict", each.path, data)
-        self._told = frozenset(standing.conflicts)
+        self._reported = frozenset(standing.conflicts)
 
     def _take_in(self, standing: TeamStanding, head: Head) -> tuple[int, tuple[HeldBack, ...]]:
         """Commit on the branch what comes from the team, and what was merged."""

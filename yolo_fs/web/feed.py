@@ -163,7 +163,7 @@ class EventFeed:
             return messages
         with contextlib.suppress(Exception):  # whatever it is, a page that asks for itself is told
             moment = self._reader.present()
-            self._is_pending = bool(moment.found.with_standing(CandidateState.PENDING))
+            self._is_pending = bool(moment.report.with_standing(CandidateState.PENDING))
             for phase in phases:
                 board = to_json(moment.as_json(phase))
                 messages[phase] = _format_event("board", {"seq": newest, "board": board}, None)
