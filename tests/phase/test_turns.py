@@ -9,8 +9,9 @@ import pytest
 
 from tests.support.phases import FOLDER, complete, facts
 from tests.support.settings import config_from
+from yolo_fs.company.source import source_of
 from yolo_fs.evidence.facts import Version, Work
-from yolo_fs.phase.acts import acts_of
+from yolo_fs.phase.acts import acts_of, plans_laid_aside
 from yolo_fs.phase.gate_status import GateStatus, MissingEvidence
 from yolo_fs.phase.phase import Phase, asked_by_gate
 from yolo_fs.phase.progress import Next
@@ -69,7 +70,38 @@ def test_a_failed_verification_goes_to_the_lead_and_after_the_fix_to_qa() -> Non
     first = turn({"verification.jsonl": failed}, versions=known)
     assert (first.agent, first.step) == ("lead", "qa")
     fixed = turn({"verification.jsonl": failed}, versions=known, work=(Work("01-01", 30, 3),))
-    assert fixed.agent == "qa"
+    assert (fixed.agent, fixed.sentence) == ("qa", "qa verifies again")
+
+
+@pytest.mark.proves("002:121", "002:222", "resume:5")
+def test_what_the_lead_assigns_after_a_fail_is_named_with_its_task_and_given_to_whoever_does_it() -> (
+    None
+):
+    changed = {"verification.jsonl": [{"r": "FAIL", "fl": 1}]}
+    failed = versions("verification.jsonl", (2, changed["verification.jsonl"]))
+    assert turn(changed, versions=failed).sentence == "lead assigns what QA has failed"
+    assigned = {"agent": "lead", "kind": "assign", "of": "01-01/T1", "task": "01-01/T1"}
+    changed |= {"decisions.jsonl": [assigned]}
+    known = failed | versions("decisions.jsonl", (3, [assigned]))
+    senior = turn(changed, versions=known)
+    assert (senior.sentence, senior.task) == ("senior specifies 01-01/T1 anew", "01-01/T1")
+    assert "decisions.jsonl" in senior.inputs
+    plan = complete()["01-01.plan.jsonl"]
+    known |= versions("01-01.plan.jsonl", (1, plan), (4, plan))
+    phase = Phase(facts(complete() | changed, versions=known))
+    (dev,) = acts_of(phase)
+    assert (dev.turn.sentence, dev.writes) == ("dev fixes 01-01/T1", ("src/auth.ts",))
+    assert "decisions.jsonl" not in dev.turn.inputs, "a Dev is given its specification alone"
+    assert [(one.task.number, one.type) for one in source_of(phase, dev)] == [(1, "fix")]
+
+
+def test_who_is_sent_back_to_a_plan_that_is_done_is_given_it_again() -> None:
+    whole = Phase(facts(complete()))
+    assert {str(plan) for plan in plans_laid_aside(whole)} == {"01-01", "01-02"}
+    asked = complete() | {"code-review.jsonl": [ASKS, MAJOR, {"plan": "01-02", "r": "approve"}]}
+    assert {str(plan) for plan in plans_laid_aside(Phase(facts(asked)))} == {"01-02"}
+    failed = complete() | {"verification.jsonl": [{"r": "FAIL", "fl": 1}]}
+    assert {str(plan) for plan in plans_laid_aside(Phase(facts(failed)))} == {"01-01", "01-02"}
 
 
 @pytest.mark.proves("resume:3", "more:1")

@@ -27,7 +27,7 @@ def source_of(phase: Phase, act: Act) -> Iterator[SourceCommit]:
     sends back, or the tests that the test plan of the branch names.
     """
     if own := TaskRef.parse(act.task):
-        yield SourceCommit(own, "feat")
+        yield SourceCommit(own, "feat" if act.turn.step == "implementation" else "fix")
     elif act.role == Role.TESTER:
         for filed in phase.facts.of_kind("test-plan", act.department):
             for line in filed.lines:
@@ -37,5 +37,5 @@ def source_of(phase: Phase, act: Act) -> Iterator[SourceCommit]:
     elif act.role == Role.DEV and any(not path.startswith(PLANNING_ROOT) for path in act.writes):
         for plan in plans_of(phase.facts, act.department):
             names = [f"{plan.id}/{line.get('id')}" for line in plan.tasks]
-            if str(plan.id) == act.plan:
+            if act.plan in ("", str(plan.id)):
                 yield from (SourceCommit(t, "fix") for t in map(TaskRef.parse, names) if t)

@@ -25,6 +25,7 @@ from yolo_fs.core.reasons import Reason, errors
 from yolo_fs.git.history import log
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
+from yolo_fs.phase.acts import plans_laid_aside
 from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, CONTEXTS, FOR_ALL, SECTIONS, Feed
 from yolo_fs.schemas.layout import Format
 from yolo_fs.system.files import Content, FileEntry, Stamp, names_in, read, stamp_of, walk
@@ -215,11 +216,8 @@ class Gatherer:
         return plans_named(names_in(os.path.join(self._repository.root, place.folder)))
 
     def _find_done_plans(self, commit: str | None) -> Mapping[PhaseId, frozenset[PlanId]]:
-        """Return the plans that are done, by phase."""
-        return {
-            phase.id: frozenset(plan.id for plan in phase.progress.plans if plan.is_done)
-            for phase in self._team.phases(commit)
-        }
+        """Return the plans that nobody works on any more, by phase."""
+        return {phase.id: plans_laid_aside(phase) for phase in self._team.phases(commit)}
 
     def _last(self, commit: str) -> tuple[tuple[str, str], ...]:
         return (

@@ -137,6 +137,8 @@ class LoopProgress:
     what: str = ""
     """What that agent does, in the documents' words where they have any."""
     metrics: Metrics | None = None
+    tasks: tuple[str, ...] = ()
+    """Tasks that a Lead has assigned in it, `NN-MM/Tk`."""
 
     @property
     def is_over(self) -> bool:
@@ -188,14 +190,14 @@ class LoopFacts:
                 agent = plain_name(str(line.get("agent")))
                 yield DecidedFact(agent, version.order, version.position)
 
-    def is_assigned(self, order: int, agent: str, tasks: Collection[str]) -> bool:
-        """Return whether an agent decided on one of some tasks after a moment of history."""
-        return any(
-            version.order > order
-            and plain_name(str(line.get("agent"))) == agent
-            and line.get("task") in tasks
+    def assigned(self, order: int, agent: str, tasks: Collection[str]) -> tuple[str, ...]:
+        """Return on which of some tasks an agent decided after a moment of history."""
+        named = (
+            str(line.get("task"))
             for line, version in self._decided()
+            if version.order > order and plain_name(str(line.get("agent"))) == agent
         )
+        return tuple(dict.fromkeys(task for task in named if task in tasks))
 
     def _decided(self) -> Iterator[tuple[Mapping[str, Any], Version]]:
         for filed in self.phase.of_kind("decisions"):

@@ -363,14 +363,23 @@ def _progress_of_remediation(
         return LoopProgress(Loop.QA, department.value, "passed", count, left)
     latest = max((runs[kind][-1][1] for kind in failing), key=lambda version: version.order)
     again = Role.QA_CODE if failing[0] == "qa-code" else Role.QA
-    state, role, what = _state_after_fail(facts, department, (count, most), latest, again)
-    return LoopProgress(
-        Loop.QA, department.value, state, count, left, name_in(role, department), what
+    tasks = {f"{plan.id}/{task.get('id')}" for plan in plans for task in plan.tasks}
+    assigned = facts.assigned(latest.order, name_in(Role.LEAD, department), tasks)
+    state, role, what = _state_after_fail(
+        facts, department, (count, most), latest, again, is_assigned=bool(assigned)
     )
+    name, agent = department.value, name_in(role, department)
+    return LoopProgress(Loop.QA, name, state, count, left, agent, what, tasks=assigned)
 
 
 def _state_after_fail(
-    facts: LoopFacts, department: Dept, rounds: tuple[int, int], fail: Version, again: Role
+    facts: LoopFacts,
+    department: Dept,
+    rounds: tuple[int, int],
+    fail: Version,
+    again: Role,
+    *,
+    is_assigned: bool,
 ) -> tuple[str, Role, str]:
     """Return whose turn it is after a FAIL. `rounds`: rounds used, and rounds allowed."""
     first, *_, last = QA_REMEDIES
@@ -389,9 +398,7 @@ def _state_after_fail(
         return last.occasion, Role.LEAD, lead.text
     chain = QA_REMEDIES[min(count, _QA_MOST) - 1]
     assign, senior = chain.moves[:2]
-    plans = plans_of(facts.phase, department)
-    tasks = {f"{plan.id}/{task.get('id')}" for plan in plans for task in plan.tasks}
-    if facts.is_assigned(fail.order, name_in(Role.LEAD, department), tasks):
+    if is_assigned:
         return "assigned", Role.SENIOR, senior.text
     return chain.occasion, Role.LEAD, f"{assign.text}; then {senior.text}"
 

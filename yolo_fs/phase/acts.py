@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from yolo_fs.artifacts.classify import classify, place_of_name
 from yolo_fs.artifacts.table import ARTIFACTS, Artifact, by_kind
 from yolo_fs.authority.writers import producers_of
-from yolo_fs.core.ids import TaskRef, stays_inside
+from yolo_fs.core.ids import PlanId, TaskRef, stays_inside
 from yolo_fs.evidence.facts import texts, touches_nothing
 from yolo_fs.phase.phase import Phase, asked_by_gate
 from yolo_fs.phase.progress import Next
@@ -114,6 +114,26 @@ def acts_of(phase: Phase) -> tuple[Act, ...]:
         if (act := act_for(phase, turn, department))
     }
     return tuple(reversed(acts.values()))
+
+
+def plans_laid_aside(phase: Phase) -> frozenset[PlanId]:
+    """Return the plans that are done, and that no act sends anybody back to.
+
+    A review, QA, an audit or a verdict of the Product Owner sends back to a plan that is done.
+    """
+    back = [act for act in acts_of(phase) if act.role in _SENT_BACK]
+    return frozenset(
+        plan.id
+        for status in phase.progress.departments
+        for plan in status.plans
+        if plan.is_done
+        and not any(
+            act.department == status.department and act.plan in ("", str(plan.id)) for act in back
+        )
+    )
+
+
+_SENT_BACK = frozenset({Role.SENIOR.value, Role.DEV.value})
 
 
 def act_of_stage(phase: Phase, role: Role, kind: str, step: str, does: str) -> Act:

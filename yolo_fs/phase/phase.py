@@ -330,10 +330,48 @@ def _assign_after_fail(facts: PhaseFacts, turn: Next) -> Next:
     failed = max((version.order for version in known.of("integration-gate-result")), default=0)
     department = AGENT_BY_NAME[turn.agent].department or DEFAULT_DEPARTMENT
     tasks = tasks_of(facts, department)
-    if known.is_assigned(failed, turn.agent, tasks):
-        return turn._replace(agent=name_in(Role.DEV, department))
+    if assigned := known.assigned(failed, turn.agent, tasks):
+        dev = turn._replace(agent=name_in(Role.DEV, department))
+        return _about_tasks(dev, assigned, "fixes {of}")
     command = assigning(turn.agent, tasks)
     return turn._replace(command=command)
+
+
+_DOES = {
+    (Loop.QA, Role.LEAD): "assigns what QA has failed",
+    (Loop.QA, Role.SENIOR): "specifies {of} anew",
+    (Loop.QA, Role.DEV): "fixes {of}",
+    (Loop.QA, Role.QA): "verifies again",
+    (Loop.QA, Role.QA_CODE): "verifies again",
+    (Loop.CODE_REVIEW, Role.DEV): "fixes what the review of {of} has found",
+    (Loop.CODE_REVIEW, Role.SENIOR): "reviews {of}",
+    (Loop.POST_TASK, Role.DEV): "fixes {of}",
+    (Loop.POST_PLAN, Role.DEV): "fixes {of}",
+}
+"""What a role does in a loop where the step's name says something else.
+
+`{of}`: its tasks or plan.
+"""
+
+
+def _about_tasks(turn: Next, tasks: Sequence[str], does: str) -> Next:
+    """Return a turn in words, about the tasks that a Lead has assigned."""
+    of = ", ".join(map(safe, tasks))
+    return turn._replace(act=does.format(of=of), task=tasks[0] if len(tasks) == 1 else turn.task)
+
+
+def _in_words(loop: LoopProgress, turn: Next) -> Next:
+    """Return the turn of a loop with what its agent does in it."""
+    row = AGENT_BY_NAME.get(turn.agent)
+    does = _DOES.get((loop.kind, row.role)) if row else None
+    if does is None or (loop.kind is Loop.QA and loop.what == QA_REMEDIES[-1].moves[0].text):
+        return turn
+    if loop.tasks and "{of}" in does:
+        turn = _about_tasks(turn, loop.tasks, does)
+        is_specified = row is not None and row.role is Role.SENIOR  # a Dev is given the spec alone
+        return turn._replace(inputs=(*turn.inputs, "decisions.jsonl")) if is_specified else turn
+    of = "what QA has failed" if loop.kind is Loop.QA else safe(loop.of)
+    return turn._replace(act=does.format(of=of))
 
 
 def tasks_of(facts: PhaseFacts, department: Dept) -> tuple[str, ...]:
@@ -490,7 +528,8 @@ class _Turns(NamedTuple):
             loop = loop_of(escalation, self.loops) if escalation.is_told else None
             if loop and self._is_taken_up(escalation, status.department):
                 step = _STEP_OF_LOOP[loop.kind]
-                return Next(step, loop.next, STEP_BY_KEY[step].inputs, why=str(loop))
+                turn = Next(step, loop.next, STEP_BY_KEY[step].inputs, why=str(loop))
+                return _in_words(loop, turn)
             why = (
                 f"escalation {escalation.id} is {escalation.standing}: {escalation.agent} holds it"
             )
@@ -598,6 +637,7 @@ class _Turns(NamedTuple):
                     (*current.step.inputs, *(failure.file for failure in failed))
                 )
                 turn = Next(current.step.key, loop.next, tuple(inputs), why=str(loop))
+                turn = _in_words(loop, turn)
                 return turn._replace(command=self._command_to_assign(loop, status.department))
         return None
 
