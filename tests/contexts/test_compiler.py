@@ -303,6 +303,24 @@ def test_the_plans_that_are_done_are_no_dev_s_any_more() -> None:
     assert [one["plan"] for one in decoded(named)["tasks"]] == ["01-01"]
 
 
+@pytest.mark.proves("000:715")
+@pytest.mark.parametrize("role", ["critic", "architect"])
+def test_critic_and_architect_are_given_what_the_phase_before_hands_over_to_theirs(
+    role: str,
+) -> None:
+    before = [
+        source(
+            f"{ROOT}/phases/00-base/phase-handoff.jsonl",
+            {"from_phase": "00", "to_phase": to, "decisions": [f"for {to}"], "open_items": ["SSO"]},
+        )
+        for to in ("01", "02")
+    ]
+    made = decoded(compile_context(gathered(role, *before), write_value))
+    assert [(one["decisions"], one["open_items"]) for one in made["phase_handoff"]] == [
+        ("for 01", "SSO")
+    ]
+
+
 def test_each_department_works_from_its_own_artifacts() -> None:
     own = source(f"{PHASE}/fe-01-03.plan.jsonl", HEADER, task(1, spec="frontend"))
     other = plan(task(1, spec="backend"))

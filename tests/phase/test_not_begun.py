@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.phases import complete, facts
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.evidence.facts import Switches
 from yolo_fs.phase.phase import Phase, not_begun
+from yolo_fs.progress.drift import missing_handoffs
 
 HANDOFF = {"type": "phase_handoff", "from_phase": "01", "to_phase": "02"}
 PATH = ".yolo-planning/phases/01-auth/phase-handoff.jsonl"
@@ -27,3 +30,19 @@ def test_the_first_phase_begins_with_nothing() -> None:
     switches = facts({}).switches
     assert not_begun(PhaseId("01", "auth"), (), switches).facts.filed == ()
     assert not_begun(PhaseId("01", "auth"), (), Switches(switches.config)).progress.next is not None
+
+
+@pytest.mark.proves("000:715")
+def test_a_phase_that_follows_a_complete_one_misses_its_handoff_until_it_is_designed() -> None:
+    after = PhaseId("02", "login")
+    handed = complete() | {"phase-handoff.jsonl": [HANDOFF]}
+    begun = complete() | {"critique.jsonl": [{"id": "C1", "st": "open", "cf": 10, "rd": 1}]}
+    before = Phase(facts(complete()))
+    (told,) = missing_handoffs([before], [before.id, after])[before.id]
+    assert told.startswith("no phase-handoff.jsonl hands it over to 02-login")
+    assert not missing_handoffs([before], [before.id]), "nothing follows it"
+    assert not missing_handoffs([Phase(facts(handed))], [before.id, after])
+    del begun["../../state.json"]
+    assert not missing_handoffs([Phase(facts(begun))], [before.id, after]), "it is not complete"
+    designed = Phase(replace(before.facts, phase=after))
+    assert not missing_handoffs([before, designed], [])

@@ -26,7 +26,7 @@ from yolo_fs.git.history import log
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.phase.acts import plans_laid_aside
-from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, CONTEXTS, FOR_ALL, SECTIONS, Feed
+from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, CONTEXTS, FOR_ALL, SECTIONS, Feed, Reach
 from yolo_fs.schemas.layout import Format
 from yolo_fs.system.files import Content, FileEntry, Stamp, names_in, read, stamp_of, walk
 from yolo_fs.system.readers import FORMAT_BY_SUFFIX, READERS
@@ -35,6 +35,8 @@ from yolo_fs.workspace.settings import Settings
 _NAMED = [section.of for section in SECTIONS if section.feed not in (Feed.FILES, Feed.NAMES)]
 _FED = frozenset(itertools.chain.from_iterable(_NAMED))
 """Kinds of artifacts and names of other files that feed some section."""
+_ACROSS = [section.of for section in SECTIONS if section.reach in (Reach.EARLIER, Reach.HANDED)]
+_OF_OTHER_PHASES = frozenset(itertools.chain.from_iterable(_ACROSS))
 _SECTIONS = [(row.role, section) for row in CONTEXTS for section in (*row.sections, *FOR_ALL)]
 _SPELLED = [(role, name) for role, section in _SECTIONS for name in section.of]
 _OUTSIDE = tuple(
@@ -254,9 +256,11 @@ def _is_usable_on_disk(path: str, verdict: Verdict | None, *, is_committed: bool
 
 
 def _is_near(source: ContextSource, phase: PhaseId) -> bool:
-    """Return whether a source is of the phase or of none, or is a summary of any phase."""
+    """Return whether a source is of the phase or of none, or one of any phase that others are
+    given.
+    """
     of = source.place.phase if source.place else None
-    return of in (None, phase) or source.kind == "summary"
+    return of in (None, phase) or source.kind in _OF_OTHER_PHASES
 
 
 def _entry(root: str, folder: str, name: str) -> Iterator[FileEntry]:

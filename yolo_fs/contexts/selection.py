@@ -127,9 +127,10 @@ def records_of(
     current = {str(plan) for plan in current_plans(gathered)}
     for position, record in enumerate(source.records):
         other = source.plan is None and str(record.value.get("plan") or "") not in ("", *current)
-        if _COUNTS[section.only](record, position) and not (
-            section.reach is Reach.CURRENT and other
-        ):
+        is_out_of_reach = (section.reach is Reach.CURRENT and other) or (
+            section.reach is Reach.HANDED and record.value.get("to_phase") != gathered.phase.number
+        )
+        if _COUNTS[section.only](record, position) and not is_out_of_reach:
             yield record
 
 
@@ -210,6 +211,7 @@ _REACHES: Mapping[Reach, Callable[[ContextSource, ContextSources], bool]] = {
     Reach.CURRENT: _is_current,
     Reach.PRIOR: _is_prior,
     Reach.EARLIER: _is_earlier,
+    Reach.HANDED: _is_earlier,
 }
 
 _COUNTS: Mapping[Only, Callable[[Record, int], bool]] = {

@@ -10,16 +10,19 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from yolo_fs.artifacts.classify import PROJECT_STATE
+from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.json_form import to_json
 from yolo_fs.evidence.facts import PhaseFacts, Switches, texts
 from yolo_fs.handoff_service.lifecycle import lifecycles_of
 from yolo_fs.handoff_service.reading import Reader
+from yolo_fs.handoffs.contents import PHASE_HANDOFF, handoff_into
 from yolo_fs.handoffs.lifecycle import HandoffLifecycle, overdue
 from yolo_fs.history.team import Team
-from yolo_fs.phase.phase import Phase
+from yolo_fs.phase.phase import Phase, Phases
 from yolo_fs.progress.board import Board
 from yolo_fs.progress.departments import Statuses, shown
 from yolo_fs.progress.state_files import forged_sentinels
@@ -32,7 +35,7 @@ from yolo_fs.states.project import (
     drift_of_state,
 )
 from yolo_fs.system.store import ListedFolder, read_json
-from yolo_fs.workspace.planning_tree import phase_folder
+from yolo_fs.workspace.planning_tree import phase_folder, phases_in
 from yolo_fs.workspace.settings import CONFIG, Settings
 
 FORGED = "was made by hand and is ignored: only committed evidence opens a gate"
@@ -51,7 +54,7 @@ class Aside:
     blockers: tuple[tuple[str, str], ...] = ()
     """(department, blocker that its Lead declares)."""
     handoffs: tuple[str, ...] = ()
-    """Overdue handoffs, one sentence each."""
+    """Overdue and missing handoffs, one sentence each."""
 
     def __bool__(self) -> bool:
         return bool(self.drifts or self.forged or self.blockers or self.handoffs)
@@ -81,8 +84,31 @@ def asides(
         else Phase(replace(phase.facts, switches=in_force))
         for phase in board.phases
     )
-    phases = (_of_phase(root, phase, team, board.commit) for phase in judged)
+    unhanded = missing_handoffs(board.phases, phases_in(root))
+    phases = (
+        replace(_of_phase(root, phase, team, board.commit), handoffs=unhanded.get(phase.id, ()))
+        for phase in judged
+    )
     return tuple(aside for aside in (configured, *phases) if aside)
+
+
+def missing_handoffs(phases: Phases, there: Iterable[PhaseId]) -> Mapping[PhaseId, tuple[str, ...]]:
+    """Return what each complete phase owes the one after it, until that is designed without it.
+
+    `there`: phases of the work tree, which may have no commit yet.
+    """
+    known = {phase.id: phase for phase in phases}
+    filed = [artifact for phase in phases for artifact in phase.facts.filed]
+    owed = {}
+    for before, after in pairwise(sorted({*known, *there})):
+        is_designed = after in known and known[after].facts.of_kind("architecture")
+        is_over = before in known and known[before].is_complete
+        if is_over and not is_designed and not handoff_into(after, filed):
+            owed[before] = (
+                f"no {PHASE_HANDOFF}.jsonl hands it over to {after}, whose Critic and Architect "
+                f"receive it ('yolo-fs schema example {PHASE_HANDOFF}')",
+            )
+    return owed
 
 
 def as_json(asides: Iterable[Aside]) -> dict[str, Any]:

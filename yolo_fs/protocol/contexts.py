@@ -81,6 +81,7 @@ class Reach(StrEnum):
     CURRENT = "the plans that are worked on"
     PRIOR = "the plans before the current one"
     EARLIER = "the phases before this one"
+    HANDED = "lines of earlier phases that are meant for this one"
 
 
 class Column(NamedTuple):
@@ -182,6 +183,16 @@ _DEPT_HANDOFF = Section(
     departments=(Dept.FRONTEND, Dept.BACKEND),
     source=_HANDED,
 )  # fmt: skip
+_PHASE_HANDOFF = Section(
+    "phase_handoff",
+    Feed.RECORDS,
+    ("phase-handoff",),
+    (*_columns("from_phase", "decisions", "open_items", "artifacts"),
+        *_columns("research_refs", cut=Cut.PROSE)),
+    reach=Reach.HANDED,
+    cut=Cut.PRIOR,
+    source="document 000 (phase-handoff.jsonl)",
+)  # fmt: skip
 _API_REF = Section(
     "api_contracts",
     Feed.FILES,
@@ -276,10 +287,11 @@ CONTEXTS = (
             _CODEBASE,
             _DEPT_CONTEXT,
             _DESIGN_REF,
+            _PHASE_HANDOFF,
             _SUCCESS,
         ),
     ),
-    Context(Role.CRITIC, (_REQS, _RESEARCH, _CODEBASE, _PROJECT, _SUCCESS)),
+    Context(Role.CRITIC, (_REQS, _RESEARCH, _CODEBASE, _PROJECT, _PHASE_HANDOFF, _SUCCESS)),
     Context(
         Role.LEAD,
         (

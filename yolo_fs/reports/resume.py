@@ -179,6 +179,7 @@ class _Look:
             place = f"{aside.phase}: " if aside.phase else ""
             yield from (f"{place}{each}" for each in aside.drifts)
             yield from (f"{place}{name} {FORGED}" for name in aside.forged)
+            yield from (f"{place}{missing}" for missing in aside.handoffs if place)
             yield from (
                 f"{place}{department} says that it is held up by {blocker}"
                 for department, blocker in aside.blockers
