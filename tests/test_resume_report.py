@@ -134,12 +134,13 @@ def test_a_hard_stop_comes_first() -> None:
 @pytest.mark.proves("resume:4")
 def test_an_escalation_names_who_is_to_answer_and_what_it_blocks() -> None:
     line = {"id": "ESC-01-02-T1", "dt": "2026-02-19T09:00:00Z", "agent": "dev", "tgt": "senior", "sev": "blocking",
-            "st": "open"}  # fmt: skip
+            "st": "open", "reason": "The route needs a CSRF decision"}  # fmt: skip
     later = line | {
         "dt": "2026-02-19T10:00:00Z",
         "agent": "senior",
         "tgt": "lead",
         "st": "escalated",
+        "reason": "not mine to say",
     }
     content = complete() | {"escalation.jsonl": [line, later]}
     del content["01-02.summary.jsonl"], content["../../state.json"]
@@ -151,6 +152,10 @@ def test_an_escalation_names_who_is_to_answer_and_what_it_blocks() -> None:
         "2026-02-19T09:00:00Z",
     )
     assert "01-02/T1" in one["blocks"]
+    assert (one["question"], one["severity"]) == ("The route needs a CSRF decision", "blocking")
+    assert one["owed"].startswith("Checks decision authority")
+    said = as_text(resume_report(situation(facts(content))))
+    assert f"severity: blocking; owed: {one['owed']}; asks: {one['question']}" in said
     assert (shown["next"]["task"], shown["next"]["waits_for"]) == ("01-02/T1", ["ESC-01-02-T1"])
     assert {
         "task": "01-02/T1",

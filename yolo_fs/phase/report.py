@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from yolo_fs.core.ids import SHORT, EscalationId
+from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import hint_for_unknown, safe
-from yolo_fs.escalations.log import role_of
-from yolo_fs.evidence.facts import PhaseFacts, PlanStanding, PlanStatus, TaskProgress, texts
+from yolo_fs.core.timestamps import iso
+from yolo_fs.escalations.log import EscalationProgress, role_of
+from yolo_fs.evidence.facts import PhaseFacts, PlanStanding, PlanStatus, TaskProgress
 from yolo_fs.phase.acts import Act, act_for
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import DepartmentStatus, Next
@@ -331,47 +332,43 @@ def _turn(status: DepartmentStatus, gate: Wait | None) -> str:
 
 
 def _escalations(report: PhaseReport) -> Iterator[Item]:
-    since = {
-        str(line.get("id")): str(line.get("dt"))
-        for line in reversed(report.phase.facts.lines_of("escalation"))
-    }
-    questions: dict[str, dict[str, Any]] = {}
-    for line in report.phase.facts.lines_of("escalation"):
-        questions.setdefault(str(line.get("id")), {}).update(line)
+    known = {str(escalation.id): escalation for escalation in report.phase.escalations}
     for wait in report.phase.waits:
-        if EscalationId.parse(wait.waiter):
+        if escalation := known.get(wait.waiter):
             blocks = sorted(
                 other_wait.waiter
                 for other_wait in report.phase.waits
                 if other_wait.on == wait.waiter
             )
-            begun = since.get(wait.waiter, "")
+            begun = iso(escalation.opened_at.timestamp())
             yield (
-                f"{wait.waiter}: {safe(wait.on)} is to answer, since {safe(begun) or 'some time'}"
+                f"{wait.waiter}: {safe(wait.on)} is to answer, since {begun}"
                 f" ({safe(wait.where)}); blocks {safe(', '.join(blocks)) or 'nothing'}"
-                f"{_question(questions.get(wait.waiter, {}))}",
+                f"{_question(escalation)}",
                 {
                     "id": wait.waiter,
                     "holder": wait.on,
                     "since": begun,
                     "where": wait.where,
-                    "question": safe(str(questions.get(wait.waiter, {}).get("reason", "")), 300),
-                    "options": [
-                        safe(option, 300)
-                        for option in texts(questions.get(wait.waiter, {}).get("opts"))
-                    ],
+                    "severity": escalation.severity,
+                    "owed": safe(escalation.owed, 300),
+                    "question": safe(escalation.question, 300),
+                    "options": [safe(option, 300) for option in escalation.options],
                     "blocks": blocks,
                 },
             )
 
 
-def _question(line: Mapping[str, Any]) -> str:
-    """Return the question of an escalation, with its options and the recommendation."""
-    options = "; ".join(safe(option, 200) for option in texts(line.get("opts")))
+def _question(escalation: EscalationProgress) -> str:
+    """Return how grave an escalation is, what is owed, and the question of whoever is blocked."""
+    options = "; ".join(safe(option, 200) for option in escalation.options)
     parts = (
-        ("asks", safe(str(line.get("reason", "")), 300)),
+        ("severity", safe(escalation.severity)),
+        ("owed", safe(escalation.owed, 300)),
+        ("asks", safe(escalation.question, 300)),
         ("options", options),
-        ("recommended", safe(str(line.get("rec") or ""), 300)),
+        ("recommended", safe(escalation.recommendation, 300)),
+        ("decided", safe(escalation.decision, 300)),
     )
     return "".join(f"; {name}: {text}" for name, text in parts if text)
 
