@@ -133,6 +133,14 @@ UNKNOWN = {
 """A value that the field does not know, and why it is refused."""
 
 
+@pytest.mark.parametrize("name", ["task_file", "required_reading"])
+@pytest.mark.parametrize("path", [".git/config", "part/.git/hooks/pre-commit", "GIT~1/config"])
+def test_nothing_in_a_git_directory_is_a_file_of_a_packet(name: str, path: str) -> None:
+    assert [(one.reason, one.line) for one in read(front_matter(GOOD | {name: path}))[1]] == [
+        (Reason.PATH_ESCAPES, 7 if name == "task_file" else 9)
+    ]
+
+
 def chat(values: dict[str, str]) -> str:
     return "".join(
         f"{line}\n"

@@ -257,7 +257,10 @@ def misformed(kind: str, whole: dict[str, Any], field: Field) -> Iterator[Case]:
                 (Reason.BAD_FORMAT, field.at),
             )
     if field.key in PATH_KEYS or (field.key in PATH_LISTS and field.is_item):
-        for value in ("/etc/passwd", "../secret.md", "documents/../../x", "documents\\x", "a\x00b"):
+        for value in (
+            "/etc/passwd", "../secret.md", "documents/../../x", "documents\\x", "a\x00b",
+            ".git/config", "part/.Git/HEAD",
+        ):  # fmt: skip
             yield Case(
                 f"{kind} {field.at} is {value!r}",
                 broken(whole, field.at, value),

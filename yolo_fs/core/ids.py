@@ -42,12 +42,15 @@ def spells_git(part: str) -> bool:
 
 
 def stays_inside(path: str) -> bool:
-    """Return whether a path is relative, POSIX, and leads out of no folder that it is below."""
+    """Return whether a path is relative, POSIX, and leads neither out of a folder that it is below
+    nor into a git directory.
+    """
     return not (
         path.startswith("/")
         or ".." in path.split("/")
         or "\\" in path
         or any(ord(char) < 32 for char in path)
+        or any(map(spells_git, path.split("/")))
     )
 
 

@@ -120,7 +120,10 @@ class Reason(StrEnum):
     WAVE_ORDER = "wave_order", "a plan depends on a plan of the same or a later wave"
     WAITS_FOR = "waits_for", "it refers to an artifact that does not exist yet"
     UNKNOWN_COMMIT = "unknown_commit", "this repository has no commit with this hash"
-    PATH_ESCAPES = "path_escapes", "a path is absolute, or leaves the repository"
+    PATH_ESCAPES = (
+        "path_escapes",
+        "a path is absolute, leaves the repository or lies in .git",
+    )
     SECTION_MISSING = "section_missing", "a section that the protocol names is absent"
     TOON_INVALID = "toon_invalid", "the text is not valid TOON"
 

@@ -23,7 +23,7 @@ from pydantic import Field as Field
 from pydantic.fields import FieldInfo as FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from yolo_fs.core.ids import stays_inside
+from yolo_fs.core.ids import spells_git, stays_inside
 from yolo_fs.core.reasons import Fault, Grade, Level, Reason
 from yolo_fs.schemas.layout import Strictness
 
@@ -126,9 +126,10 @@ def real_instant(text: str) -> str:
 
 def _require_inside_path(text: str, *, grade: Grade = Grade.MUST) -> str:
     if not stays_inside(text):
+        is_git = any(map(spells_git, text.split("/")))
         raise fault(
             Reason.PATH_ESCAPES,
-            f"{text!r} leaves the repository",
+            f"{text!r} lies in a git directory" if is_git else f"{text!r} leaves the repository",
             expected="a relative POSIX path such as src/auth.ts",
             grade=grade,
         )
