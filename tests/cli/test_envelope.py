@@ -66,6 +66,25 @@ def test_new_prints_the_path_and_the_attempt(
     assert (code, answer["data"]["state"]) == (Exit.DONE, "already_there")
 
 
+def test_a_credential_is_told_by_check_and_new_as_by_whoever_commits(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = json.loads(Path(step("01")).read_text())
+    key = "AKIA" + "Q4WZ7T2NRB6XKVEH"
+    value["payload"]["product_concept"]["target_audience"] = f"Growers with {key}"
+    (root / "draft.json").write_text(json.dumps(value) + "\n")
+    for verb in ("check", "new"):
+        code, answer = asked(root, capsys, verb, str(root / "draft.json"))
+        assert (code, reasons(answer)) == (Exit.FINDINGS, [("secret", "")]), verb
+        assert key not in json.dumps(answer)
+    assert not (root / FIRST).exists()
+    (root / FIRST).parent.mkdir(parents=True)
+    (root / FIRST).write_text(json.dumps(value) + "\n")
+    assert run(["validate", FIRST, "--json", "-C", str(root)]) == Exit.FINDINGS
+    told = json.loads(capsys.readouterr().out)
+    assert [one["reason"] for one in told["findings"]] == ["secret"]
+
+
 def test_for_people_new_prints_the_path_alone(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

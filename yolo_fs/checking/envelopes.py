@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from yolo_fs.artifacts.examine import find_secrets
 from yolo_fs.artifacts.handoff_names import (
     CHOICES,
     HANDOFF_FOLDER,
@@ -92,8 +93,14 @@ class ProductHandoffs:
         )
 
     def examine(self, path: str, data: bytes) -> tuple[Finding, ...]:
-        """Return all that is wrong with the bytes of an envelope, or of choices, at a path."""
-        return self.check_reading(path, self._read(data, path))
+        """Return all that is wrong with the bytes of an envelope, or of choices, at a path, and
+        the credentials in them.
+        """
+        return (*self.check_reading(path, self._read(data, path)), *self.secrets_in(path, data))
+
+    def secrets_in(self, path: str, data: bytes) -> tuple[Finding, ...]:
+        """Return the credentials for which bytes are not committed."""
+        return find_secrets(data, path, frozenset(self.settings.policy.secrets_allowed))
 
     def check_reading(self, path: str, reading: Reading) -> tuple[Finding, ...]:
         """Return everything that is wrong with parsed data of an envelope or of choices."""

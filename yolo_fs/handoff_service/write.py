@@ -29,7 +29,7 @@ from yolo_fs.protocol.handoffs import USUAL_READING
 from yolo_fs.schemas.envelope.envelope import Choice, Choices
 from yolo_fs.schemas.packet import Packet
 from yolo_fs.system.files import is_plain_file, stamp_of
-from yolo_fs.system.store import SHARED, make_folders, update, write_text
+from yolo_fs.system.store import SHARED, json_text, make_folders, update, write_text
 from yolo_fs.workspace.settings import Settings
 
 _DRAFT = "-"
@@ -69,6 +69,8 @@ def send(
     if sent is None:
         return WrittenEnvelope(_DRAFT, tuple(located(faults, _DRAFT)))
     named = sent._replace(path=right_name(sent))
+    if secrets := handoffs.secrets_in(named.path, json_text(value)):
+        return WrittenEnvelope(named.path, secrets)
     result: list[WrittenEnvelope] = []
 
     def decide() -> dict[str, Any] | None:
