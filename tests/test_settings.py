@@ -17,7 +17,7 @@ from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.system.database import open_disposable
 from yolo_fs.workspace import settings as settings_module
 from yolo_fs.workspace.own_files import INDEX, INDEX_LAYOUT
-from yolo_fs.workspace.settings import LOOSENING, load
+from yolo_fs.workspace.settings import CONFIG, LOOSENING, load, load_in_force
 
 
 @pytest.fixture
@@ -125,3 +125,24 @@ def test_outside_of_any_repository_nothing_is_kept(
         settings_module, "open_disposable", lambda *told: pytest.fail(f"kept: {told}")
     )
     assert load(str(team.root)).config.departments == THREE["departments"]
+
+
+def test_a_link_in_the_place_of_the_configuration_is_told_and_not_followed(team: Team) -> None:
+    own = team.root / CONFIG
+    outside = team.root.parent / "outside.json"
+    own.rename(outside)
+    own.symlink_to(outside)
+    with pytest.raises(YoloError, match="a symbolic link is where a file must be") as refused:
+        load(str(team.root))
+    assert refused.value.reason is Reason.BAD_CONFIG
+    in_force = load_in_force(str(team.root))
+    assert in_force.fault is not None
+    assert not in_force.settings.config.departments["frontend"], "nothing was ever read through it"
+
+
+def test_the_user_s_own_configuration_may_be_a_link(team: Team) -> None:
+    say_as_user(team, {"policy": {"legacy": True}})
+    path = team.root.parent / "home" / "yolo-fs" / "config.json"
+    kept = path.rename(team.root.parent / "dotfiles.json")
+    path.symlink_to(kept)
+    assert load(str(team.root)).policy.legacy

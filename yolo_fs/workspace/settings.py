@@ -153,7 +153,7 @@ def configured(root: str) -> Iterator[ConfiguredKey]:
         YoloError: as `load`.
     """
     settings, user_path = load(root), user_config_path()
-    written = _written(os.path.join(root, CONFIG), CONFIG)
+    written = _written_in(root)
     user_written = _written(user_path, "the user's configuration")
     config = _parse_object(written, CONFIG) if written is not None else {}
     user = _parse_object(user_written, user_path) if user_written is not None else {}
@@ -242,7 +242,7 @@ def _index_of(root: str) -> Iterator[Database | None]:
 
 
 def _config(root: str) -> Config:
-    written = _written(os.path.join(root, CONFIG), CONFIG)
+    written = _written_in(root)
     return config_in(written, root, _LAST_GOOD) if written is not None else Config()
 
 
@@ -357,6 +357,23 @@ def _checked(kind: Any, value: Mapping[str, Any], name: str) -> Any:
     if shaped is None:
         raise _error_for_bad_config(faults[0].as_finding(name, 1))
     return values_of(kind, shaped.model_dump())
+
+
+def _written_in(root: str) -> bytes | None:
+    """Return the content of a repository's configuration; None where there is none.
+
+    Where a link leads may be another's, or change without anybody having written the file; the
+    user's own configuration may be one.
+
+    Raises:
+        YoloError: BAD_CONFIG for a link and for anything else that is no file.
+    """
+    path = os.path.join(root, CONFIG)
+    if os.path.islink(path):
+        message = "a symbolic link is where a file must be"
+        hint = "replace it by a file of its own"
+        raise _error_for_bad_config(Finding(Reason.NOT_REGULAR, CONFIG, 0, "", message, hint=hint))
+    return _written(path, CONFIG)
 
 
 def _written(path: str, name: str) -> bytes | None:
