@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from tests.support.phases import complete, facts
+from tests.support.phases import CONFIG, complete, facts
 from tests.support.settings import config_from
+from yolo_fs.evidence.facts import find_unreadable
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.view import View, skip_rule
 from yolo_fs.protocol.gates import Decision
 from yolo_fs.protocol.workflow import STEP_BY_KEY
+from yolo_fs.schemas.config import Config
 from yolo_fs.states.project import claims
 
 FAILED: dict[str, list[dict[str, Any]]] = {
@@ -91,3 +93,42 @@ def test_a_closed_gate_keeps_the_sign_off_open_and_is_named() -> None:
     assert not phase.is_complete
     signoff = next(one for one in phase.progress.steps if one.step.key == "signoff")
     assert any("tokens not final" in lack for lack in signoff.missing)
+
+
+def torn(name: str, **more: Any) -> Phase:
+    """Return a phase in which a file was torn after everything else was done."""
+    known = facts(complete() | {name: []}, **more)
+    spoilt = next(one for one in known.filed if one.place.name == name)
+    return Phase(known.with_filed(spoilt._replace(valid=False, lines=())))
+
+
+TURBO = config_from({"effort": "turbo", "security_audit": False})
+
+
+@pytest.mark.parametrize("config", [CONFIG, TURBO], ids=["as shipped", "turbo"])
+@pytest.mark.parametrize(
+    ("name", "agent"),
+    [
+        ("critique.jsonl", "critic"), ("research.jsonl", "scout"), ("code-review.jsonl", "senior"),
+        ("verification.jsonl", "qa"), ("security-audit.jsonl", "security"),
+        ("01-01.summary.jsonl", "dev"), ("escalation.jsonl", "user"), ("decisions.jsonl", "user"),
+    ],
+)  # fmt: skip
+def test_what_nobody_can_read_holds_the_step_that_rests_on_it_also_where_a_rule_skips_that(
+    name: str, agent: str, config: Config
+) -> None:
+    phase = torn(name, config=config)
+    asked = phase.progress.next
+    assert not phase.is_complete
+    assert asked is not None and asked.agent == agent
+    assert phase.sign_off[0] is Decision.HOLD
+    lacks = [one for step in phase.progress.every_step for one in step.missing]
+    assert any(one.startswith(f"{name} is on the branch and cannot be read") for one in lacks)
+
+
+def test_what_could_not_be_read_at_the_sign_off_is_signed_with_it() -> None:
+    before = torn("decisions.jsonl", signed_off="0" * 40, signed_off_at=7).facts
+    (log,) = find_unreadable(before)
+    spoilt = next(one for one in before.filed if one.place == log)
+    assert not list(find_unreadable(before.with_filed(spoilt._replace(position=7))))
+    assert list(find_unreadable(before.with_filed(spoilt._replace(position=8))))

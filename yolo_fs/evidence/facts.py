@@ -600,6 +600,43 @@ def failures_of(
         yield from _find_owner_hold(facts)
 
 
+_RESTED_ON = frozenset({
+    "critique", "research", "plan", "test-plan", "summary", "test-results", "code-review",
+    "verification", "qa-code", "qa-gate-results", "security-audit", "integration-gate-result",
+    "po-qa-verdict", "owner-signoff", "dept-handoff", "decisions", "escalation",
+})  # fmt: skip
+"""Kinds that may say what holds a phase: one that cannot be read may say so as well."""
+
+
+def find_unreadable(
+    facts: PhaseFacts, step: str | None = None, department: Dept | None = None
+) -> Iterator[Place]:
+    """Yield what the branch has and nobody can read, of one step (empty: of none) or of all.
+
+    `department`: whose; None for all. What such a file says is not known, so it holds what rests
+    on it, as a file that is not there does not. What was there at the sign-off is signed.
+    """
+    for filed in facts.filed:
+        place = filed.place
+        if filed.valid or place.phase is None or place.artifact.kind not in _RESTED_ON:
+            continue
+        if facts.signed_off and NOWHERE != filed.position <= facts.signed_off_at:
+            continue
+        if step in (None, place.artifact.step) and department in (None, place.department):
+            yield place
+
+
+def unreadable(
+    facts: PhaseFacts, step: str | None = None, department: Dept | None = None
+) -> Iterator[str]:
+    """Yield the same in words."""
+    for place in find_unreadable(facts, step, department):
+        yield (
+            f"{place.name} is on the branch and cannot be read: 'yolo-fs validate {place.path}' "
+            "says why"
+        )
+
+
 def _integration(facts: PhaseFacts) -> Iterator[Failure]:
     """Yield the failure of the last result, which replaces the earlier ones."""
     for filed in facts.of_kind("integration-gate-result"):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import safe
-from yolo_fs.evidence.facts import PhaseFacts, failures_of
+from yolo_fs.evidence.facts import PhaseFacts, failures_of, unreadable
 from yolo_fs.phase.gate_needs import (
     CHECKS,
     KINDS,
@@ -139,7 +139,7 @@ def sign_off(phase: GateSource) -> DueDecision:
 def _find_first_failure(phase: GateSource) -> str:
     lacks = (lack for _, lacks in phase.integration_checks.values() for lack in lacks)
     recorded = (failure for failure in failures_of(phase.facts) if failure.step != "security")
-    return str(next(chain(lacks, recorded), ""))
+    return str(next(chain(lacks, recorded, unreadable(phase.facts)), ""))
 
 
 def verdict_of(phase: GateSource, kind: str, department: DepartmentStatus) -> str:

@@ -24,7 +24,9 @@ from yolo_fs.evidence.facts import (
     PhaseFacts,
     Switches,
     failures_of,
+    find_unreadable,
     plans_of,
+    unreadable,
 )
 from yolo_fs.handoffs.contents import faults_of_handoffs, handoff_into
 from yolo_fs.loops.facts import Loop, LoopFacts, LoopProgress
@@ -493,6 +495,8 @@ class _Turns(NamedTuple):
         if failure := next(failures_of(self.facts), None):
             agent = Role.OWNER if failure.step == OWNERS_DECISION else turn.agent
             return turn._replace(agent=agent, why=failure.what, command="")
+        if why := next(unreadable(self.facts), ""):
+            return turn._replace(why=why, command="")
         return turn
 
     def of_delivery(self) -> Next | None:
@@ -509,6 +513,7 @@ class _Turns(NamedTuple):
     def of_department(self, status: DepartmentStatus) -> Next | None:
         """Return whose move it is in a department; None when its part is done, or when it waits."""
         candidates = (
+            self._turn_to_mend(status),
             self._held(status),
             self._stopped(status),
             self._turn_of_critic(status),
@@ -521,6 +526,19 @@ class _Turns(NamedTuple):
             if turn and turn == status.next and _lacks_task(turn)
             else turn
         )
+
+    def _turn_to_mend(self, status: DepartmentStatus) -> Next | None:
+        """Return the user's turn while a log that no step writes cannot be read: nobody knows what
+        it holds.
+        """
+        if status.current is None:
+            return None
+        key, logs = status.current.step.key, find_unreadable(self.facts, "", status.department)
+        for log in logs:
+            does = f"mends {log.name}, or brings its last good version back"
+            why, command = f"{log.name} cannot be read", f"yolo-fs validate {log.path}"
+            return Next(key, Role.USER, (log.name,), "", why, command, does)
+        return None
 
     def _held(self, status: DepartmentStatus) -> Next | None:
         """Return the turn of whoever holds an escalation of the department and has to answer it."""

@@ -13,7 +13,13 @@ from typing import NamedTuple
 
 from yolo_fs.core.ids import SHORT, PhaseId
 from yolo_fs.core.reasons import safe
-from yolo_fs.evidence.facts import PhaseFacts, PlanStanding, PlanStatus, plan_progress
+from yolo_fs.evidence.facts import (
+    PhaseFacts,
+    PlanStanding,
+    PlanStatus,
+    plan_progress,
+    unreadable,
+)
 from yolo_fs.evidence.judged import JUDGED_BY, came_later
 from yolo_fs.loops.repairs import route_of_verdict
 from yolo_fs.phase.stepgates import Passed, entry_lacks, exit_lacks, stage_outcome
@@ -289,7 +295,10 @@ def _walk(view: View, steps: Iterable[Step], passed: Passed) -> Iterator[StepSta
 
 def _step(view: View, step: Step, passed: Passed) -> StepStatus:
     closed = tuple(lack for gate in step.entry for lack in entry_lacks(view, gate, passed))
-    lacking = tuple(lack for gate in step.exit for lack in exit_lacks(view, gate))
+    lacking = (
+        *(lack for gate in step.exit for lack in exit_lacks(view, gate)),
+        *unreadable(view.facts, step.key, view.department),
+    )
     if not closed and not lacking:
         return StepStatus(step, StepStanding.COMPLETE, _proof(view, step))
     rule = skip_rule(view, step)
@@ -334,6 +343,7 @@ def _blockers(
             yield f"plan {plan.id} waits for {', '.join(plan.blocked_by)}"
         if plan.standing is PlanStanding.FAILED:
             yield f"plan {plan.id} failed"
+    yield from unreadable(view.facts, "", view.department)
     header = next(iter(view.lines("security-audit")), {})
     if header.get("r") == "WARN" and view.config.approval_gates.security_warn:
         yield "security WARN: a person is asked"
@@ -351,6 +361,7 @@ def _turn_of_department(
             department = view.department or DEFAULT_DEPARTMENT
             if step.step.key == "implementation":
                 task, why = _task(plans)
+                why = why or next(unreadable(view.facts, step.step.key, view.department), "")
                 return _asked(step.step, department)._replace(task=task, why=why)
             return _asked(
                 step.step,
@@ -379,11 +390,14 @@ def _is_older(view: View, kind: str) -> bool:
 
 
 def _explain_reopening(view: View, step: Step) -> str:
-    """Return what came after a step's verdict and reopens the step; empty for nothing."""
+    """Return what cannot be read, or came after a step's verdict, and reopens the step; empty for
+    nothing.
+    """
     kinds = [name.partition(".")[0] for name in step.outputs]
     judging = (kind for kind in kinds if kind in JUDGED_BY)
     later = (why for kind in judging for why in came_later(view.facts, kind, view.department))
-    return next((f"{why} ({_NEW_BYTES})" for why in later), "")
+    unread = next(unreadable(view.facts, step.key, view.department), "")
+    return unread or next((f"{why} ({_NEW_BYTES})" for why in later), "")
 
 
 _NEW_BYTES = "a verdict counts anew only where its file changes, such as in dt"

@@ -10,7 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from yolo_fs.escalations.fold import open_of
-from yolo_fs.evidence.facts import PlanStanding, all_present, failures_of, owner_lacks
+from yolo_fs.evidence.facts import (
+    PlanStanding,
+    all_present,
+    failures_of,
+    owner_lacks,
+    unreadable,
+)
 from yolo_fs.evidence.judged import came_after_sign_off, came_later
 from yolo_fs.loops.repairs import unfinished_reviews
 from yolo_fs.phase.view import SHARED_KINDS, View
@@ -230,6 +236,7 @@ def _summaries(view: View) -> Iterator[str]:
 
 def _check_pending_escalations(view: View) -> Iterator[str]:
     """No record by itself ends an escalation: the log has to show that the task goes on."""
+    yield from unreadable(view.facts, "", view.department)
     for escalation in open_of(view.facts, view.department):
         yield f"escalation {escalation.id} is {escalation.standing}: {escalation.agent} holds it"
 
@@ -292,6 +299,7 @@ def _check_state_complete(view: View) -> Iterator[str]:
     elif all(unsigned):
         yield f"the sign-off is older than {unsigned[-1][0]}, which came after it"
     yield from _find_failures(view)
+    yield from unreadable(facts)
 
 
 def _says_complete(execution: Mapping[str, Any]) -> bool:

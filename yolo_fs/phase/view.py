@@ -20,6 +20,7 @@ from yolo_fs.evidence.facts import (
     plan_progress,
     plans_of,
     texts,
+    unreadable,
 )
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
 from yolo_fs.protocol.workflow import (
@@ -95,6 +96,8 @@ def skip_rule(view: View, step: Step) -> str:
     if step.mandatory and not _is_outside_route(view, step):
         return ""
     if any(failures_of(view.facts, step.key, view.department)):
+        return ""
+    if any(unreadable(view.facts, step.key, view.department)):
         return ""
     by_row = next((skip for skip in step.skips if SKIPS[skip](view, step)), None)
     if by_row is not None:
