@@ -349,6 +349,23 @@ def test_a_handoff_for_a_session_that_is_not_there_is_nobodys(team: Team) -> Non
     assert verdicts(team, place) == verdicts(team, HANDOFF) == [[Reason.FILE_MISSING]] * 3
 
 
+@pytest.mark.proves("001:38")
+def test_a_handoff_beside_the_folders_of_the_sessions_is_told_where_it_belongs(team: Team) -> None:
+    place = f"{SESSION.rpartition('/')[0]}/HANDOFF.md"
+    team.emit()
+    text = (team.root / HANDOFF).read_text()
+    team.write(place, text.replace("task_file: tasks/", f"task_file: {SESSION}/tasks/"))
+    handed = team.check(place)
+    assert told(handed) == [(Reason.NAME_MISMATCH, place, "/session_id")]
+    assert handed.findings[0].expected == f"{SESSION}/HANDOFF.md"
+    validator = Validator(str(team.root))
+    try:
+        (file,) = validator.paths([place])
+    finally:
+        validator.close()
+    assert [one.reason for one in file.findings] == [Reason.NAME_MISMATCH]
+
+
 def test_validate_names_a_handoff_of_a_session_that_is_spelled_otherwise(team: Team) -> None:
     team.write(".yolo-planning/config.json", "{}\n")
     team.write(f"{SESSION}/handoff.md", "---\n")

@@ -29,6 +29,7 @@ from yolo_fs.handoffs.lifecycle import (
     README,
     DirectiveSession,
     branch_lines,
+    faults_of_place,
     faults_of_session,
     priority_said,
 )
@@ -170,6 +171,7 @@ class Checker:
         That is the session in whose folder a HANDOFF.md lies, or else the one that it names.
         """
         roots, folder = self._settings.policy.directive_roots, parsed.path.rpartition("/")[0]
+        yield from map(parsed.place, faults_of_place(parsed.path, roots, packet.session_id))
         known = [folder] if any(folder.startswith(f"{root}/") for root in roots) else []
         known = known or [
             f"{root}/{name}"

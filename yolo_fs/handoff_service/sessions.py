@@ -19,6 +19,7 @@ from yolo_fs.handoffs.lifecycle import (
     README,
     ULTRA,
     DirectiveSession,
+    faults_of_place,
     is_archived,
     priority_said,
 )
@@ -100,6 +101,8 @@ class DirectiveSessions:
             return None, ()
         branch, findings = self.branch_of(session)
         priority = priority_said(self._read_readme(session.folder))
+        misplaced = faults_of_place(path, self.roots, packet.session_id)
+        findings = (*findings, *(fault.as_finding(path, 1) for fault in misplaced))
         return session._replace(branch=branch, priority=priority), findings
 
     def is_archived(self, folder: str) -> bool:

@@ -242,6 +242,19 @@ def faults_of_session(packet: Packet, session: DirectiveSession | None) -> tuple
     return tuple(fault for check in (_session, _check_condition) for fault in check(packet, around))
 
 
+def faults_of_place(path: str, roots: Sequence[str], session_id: str) -> tuple[Fault, ...]:
+    """Return what is wrong with the place of a HANDOFF.md beside the folders of the sessions.
+
+    `roots`: the folders whose sub-folders are sessions.
+    """
+    folder = path.rpartition("/")[0]
+    if folder not in roots:
+        return ()
+    place = f"{folder}/{session_id}/{HANDOFF}"
+    message = "it lies beside the folders of the sessions, in none of them"
+    return (Fault(Reason.NAME_MISMATCH, "/session_id", message, place, "Move it there."),)
+
+
 def priority_said(lines: Sequence[str]) -> str:
     """Return a README's `meta.session_priority`; empty when it says none."""
     matches = [_PRIORITY.match(line) for _, line in _find_meta_lines(lines, _PRIORITY)]
