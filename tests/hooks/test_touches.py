@@ -28,7 +28,7 @@ WRITES = [
     f"echo {S} | xargs rm", f"echo -n {S} | xargs -I{{}} rm -f {{}}", f"printf '%s\\0' {S} | xargs -0 touch", f"printf '{S}\\n' | sudo xargs rm",
     "echo state.json | xargs -I% rm .yolo-planning/state.json", "echo state | xargs -I{} rm .yolo-planning/{}.json", f"echo 'rm {S}' | sh", f"echo \"open('{S}','w')\" | python3",
     f"tar cf {S} a", f"tar -cf {S} a", f"curl -sSLo {S} http://a", f"sponge -a {S}", f"ruby -i -pe x {S}",
-    f"rsync -t a {S}", "git --work-tree=.yolo-planning checkout HEAD -- state.json", f"git diff --output={S}", f"git log --output {S}", f"rename .json .x {S}",
+    f"rsync -t a {S}", "git --work-tree=.yolo-planning checkout HEAD -- state.json", "GIT_WORK_TREE=.yolo-planning git checkout -f HEAD -- state.json", f"git diff --output={S}", f"git log --output {S}", f"rename .json .x {S}",
     f"tar -xf a.tar {S}", f"tar xzf a.tgz {S}", "tar -C .yolo-planning -xf a.tar x/.yolo-planning/../../state.json", f"unzip a.zip {S}",
     f"*** Begin Patch\n*** Delete File: {S}\n*** End Patch",
     f"*** Begin Patch\n*** Update File: a\n*** Move to: {S}\n*** End Patch",

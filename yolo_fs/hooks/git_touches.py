@@ -33,7 +33,9 @@ _PATHSPEC_MAGIC = re.compile(r":(?:\([a-z,]*\)|/)")
 def of_git(program: Program) -> Seen:
     """Yield what a git command does, the options before its verb included."""
     words = program.arguments
-    folder, is_unchecked, at = "", False, 0
+    set_before = [word.text.partition("=") for word in program.command.environment]
+    folder = next((value for name, _, value in set_before if name == "GIT_WORK_TREE"), "")
+    is_unchecked, at = False, 0
     while at < len(words) and words[at].text.startswith("-"):
         option, is_joined, value = words[at].text.partition("=")
         at += 1
