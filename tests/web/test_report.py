@@ -18,6 +18,7 @@ from yolo_fs.core.reasons import Exit
 from yolo_fs.git.repository import Repository
 from yolo_fs.moments.record import record_phase
 from yolo_fs.moments.review import PhaseReview, ReviewSection
+from yolo_fs.web import report
 from yolo_fs.web.report import write_report
 from yolo_fs.workspace.settings import load
 
@@ -88,6 +89,17 @@ def test_it_has_every_artifact_version_gate_and_commit(team: Team) -> None:
     for commit in team.git("log", "--format=%H", "--", PHASE).split():
         assert commit[:12] in text
     assert "integration: closed, lacks" in text
+
+
+def test_a_text_is_shown_while_there_is_room_and_else_its_size(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = written(team, "a.html", "--phase", "1").decode()
+    assert '<ol class="lines">' in whole and "characters left out" not in whole
+    monkeypatch.setattr(report, "TEXT_BYTES", 0)
+    short = written(team, "b.html", "--phase", "1").decode()
+    assert '<ol class="lines">' not in short
+    assert short.count("characters left out") == whole.count('<ol class="lines">')
 
 
 def test_a_reviewer_reads_first_what_was_for_what_and_what_was_built(
