@@ -406,7 +406,9 @@ def test_what_a_killed_run_of_another_command_was_about_is_no_intent_of_the_phas
     runner.communicate(timeout=DEADLINE_S)
     if verb == "go":
         assert company.go("why is it slow?", verb="debug").code == 0
-    assert company.go("--approve", "plan,ship").code == 75
+    assert company.go("--approve", "ship").code == 75
+    briefs = [*(company.repo.git_dir / "yolo-fs/company").glob("*-senior/brief.md")]
+    assert briefs and all("Intent: add a login\n" in each.read_text() for each in briefs)
     runs = json.loads(company.repo.yolo_fs("company", "runs", "--json").stdout)["data"]
     assert all(run["ended"] for run in runs)
     intents = {(run["chain"], run["intent"]) for run in runs}
