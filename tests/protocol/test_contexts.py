@@ -27,11 +27,12 @@ def test_each_role_has_its_sections_in_the_printed_order(role: str) -> None:
     assert [one.key for one in sections(role) if one.key in printed] == printed
 
 
-def test_what_is_not_printed_there_is_received_by_document_002() -> None:
+def test_what_is_not_printed_there_is_received_by_document_002_or_000() -> None:
     for role, printed in SPEC["sections"].items():
         for one in sections(role):
             if one.key not in (*printed.split(", "), *OURS, *SPEC["sections"]["po"].split(", ")):
-                assert "document 002" in one.source, (role, one.key)
+                handed = "document 000 (phase-handoff.jsonl)"  # it names its two receivers
+                assert "document 002" in one.source or one.source == handed, (role, one.key)
 
 
 def test_the_eighteen_roles_are_those_of_the_protocol() -> None:
