@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -354,6 +354,8 @@ def _find_original(path: str) -> str | None:
 
 def misplaced(path: str) -> Finding | None:
     """Return the warning about a file outside the planning tree that is named as an artifact."""
+    if (wrong := nested(path)) and classify(wrong.expected):
+        return replace(wrong, level=Level.WARNING)
     place = None if path.startswith(f"{PLANNING_ROOT}/") else place_of_name(path)
     if place is None or place.artifact.format not in (Format.JSONL, Format.TOON):
         return None
@@ -362,6 +364,19 @@ def misplaced(path: str) -> Finding | None:
     expected, hint = f"{folder}{place.name}", "Move the file, if it is one."
     warning = Level.WARNING
     return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, expected, hint, warning)
+
+
+def nested(path: str) -> Finding | None:
+    """Return the error about a file in a planning tree below the root of the repository, or None.
+
+    It expects the path that the file has in the planning tree at the root.
+    """
+    folder, mark, below = path.rpartition(f"/{PLANNING_ROOT}/")
+    if not mark:
+        return None
+    message = f"nobody watches a {PLANNING_ROOT} in {folder}"
+    hint = "Move it there: paths of artifacts begin at the root of the repository."
+    return Finding(Reason.NOT_AN_ARTIFACT, path, 0, "", message, f"{PLANNING_ROOT}/{below}", hint)
 
 
 def _guess_role_handoff(path: str) -> str | None:

@@ -24,6 +24,7 @@ from yolo_fs.artifacts.classify import (
     misnamed,
     misplaced,
     name_of_kind,
+    nested,
     place_of_name,
 )
 from yolo_fs.artifacts.handoff_names import HANDOFF_FOLDER
@@ -45,7 +46,7 @@ from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.layout import Record
 from yolo_fs.system.files import FileEntry, walk
 from yolo_fs.system.readers import read_object
-from yolo_fs.workspace.planning_tree import doubled_phases, found_from
+from yolo_fs.workspace.planning_tree import doubled_phases, found_from, trees_above
 from yolo_fs.workspace.settings import Settings, load_in_force, not_initialised
 
 STDIN = "-"
@@ -106,6 +107,8 @@ class Validator:
         if not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
             raise not_initialised(root, "'yolo-fs init' makes one; or name the files to check.")
         for folder in (PLANNING_ROOT, HANDOFF_FOLDER):
+            yield from self._folder(root, folder, "")
+        for folder in trees_above(self._start, root):
             yield from self._folder(root, folder, "")
         for sessions in self._settings.policy.directive_roots:
             for entry in walk(root, sessions):
@@ -211,12 +214,7 @@ class Validator:
         top, folder = self._repository.root, os.path.realpath(location.root)
         if not folder.startswith(f"{top}/") or os.path.lexists(f"{folder}/.git"):
             return None
-        return Finding(
-            Reason.NOT_AN_ARTIFACT,
-            message=f"nobody watches a {PLANNING_ROOT} in {os.path.relpath(folder, top)}",
-            expected=f"{location.path} at the root of the repository, {top}",
-            hint="Move it there.",
-        )
+        return nested(f"{os.path.relpath(folder, top)}/{location.path}")
 
     def again(self, full: str, shown: str, data: bytes) -> CheckedFile:
         """Check a file as if it had this content."""
@@ -256,7 +254,8 @@ class Validator:
         if not root or not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
             return file
         path = os.path.relpath(full, root)
-        wrong = None if path.startswith("../") else misplaced(path)
+        is_told = any(each.reason is Reason.NOT_AN_ARTIFACT for each in file.findings)
+        wrong = None if is_told or path.startswith("../") else misplaced(path)
         added = (replace(wrong, path=file.path),) if wrong else ()
         return file._replace(findings=file.findings + added)
 

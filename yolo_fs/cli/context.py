@@ -11,12 +11,12 @@ import click
 from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
 from yolo_fs.contexts.compiler import CompiledContext
 from yolo_fs.contexts.store import ContextAudit, ContextStore, StoredContext
-from yolo_fs.core.ids import PhaseId, PlanId
+from yolo_fs.core.ids import PhaseId, PlanId, spelled_below
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.protocol.contexts import Cut
-from yolo_fs.workspace.planning_tree import find_phase
+from yolo_fs.workspace.planning_tree import find_phase, folder_of
 from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
@@ -45,14 +45,16 @@ def compile_(
     """Write the context of ROLE, such as dev; say what was cut and what is withheld."""
     if (role is None) is not for_all:
         raise click.UsageError("name one ROLE, or ask for --all")
-    with _contexts(invocation, phase) as (contexts, wanted):
+    with _contexts(invocation, phase) as (contexts, wanted, below):
         names = contexts.agents() if role is None else (role,)
         made = contexts.compile(names, wanted, _plan(plan))
     data = [
         {**_as_json(stored_context.path, stored_context.compiled), "written": stored_context.is_new}
         for stored_context in made
     ]
-    return Reply(data if for_all else data[0], show=lambda console: _show_kept(console, made))
+    return Reply(
+        data if for_all else data[0], show=lambda console: _show_kept(console, made, below)
+    )
 
 
 @verb("prove", example="yolo-fs context prove dev --phase 1", parent=context)
@@ -64,20 +66,27 @@ def prove(invocation: Invocation, *, role: str, phase: str) -> Reply:
     Exit 1 when the file is missing or older than its sources, when a line does not match its
     source, or when something contributed that the role may not read.
     """
-    with _contexts(invocation, phase) as (contexts, wanted):
+    with _contexts(invocation, phase) as (contexts, wanted, below):
         (proof,) = contexts.prove((role,), wanted)
     code = Exit.FINDINGS if proof.findings else Exit.DONE
     return Reply(
-        _proof_as_json(proof), proof.findings, code, lambda console: _show_proof(console, proof)
+        _proof_as_json(proof),
+        proof.findings,
+        code,
+        lambda console: _show_proof(console, proof, below),
     )
 
 
 @contextmanager
-def _contexts(invocation: Invocation, phase: str) -> Iterator[tuple[ContextStore, PhaseId | None]]:
+def _contexts(
+    invocation: Invocation, phase: str
+) -> Iterator[tuple[ContextStore, PhaseId | None, str]]:
+    """Give the contexts, the phase that is named, and the folder that the asker stands in."""
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
         wanted = find_phase(repository.root, phase) if phase else None
-        yield ContextStore(repository, settings, Team(repository, settings)), wanted
+        contexts = ContextStore(repository, settings, Team(repository, settings))
+        yield contexts, wanted, folder_of(invocation.start, repository.root)
 
 
 def _plan(spelled: str | None) -> PlanId | None:
@@ -116,9 +125,9 @@ def _proof_as_json(proof: ContextAudit) -> dict[str, Any]:
     return {**_as_json(proof.path, proof.compiled), "proved": not proof.findings, "lines": lines}
 
 
-def _show_kept(console: Console, made: Sequence[StoredContext]) -> None:
+def _show_kept(console: Console, made: Sequence[StoredContext], below: str) -> None:
     for stored_context in made:
-        _show_head(console, stored_context.path, stored_context.compiled)
+        _show_head(console, spelled_below(below, stored_context.path), stored_context.compiled)
 
 
 def _show_head(console: Console, path: str, made: CompiledContext) -> None:
@@ -130,8 +139,8 @@ def _show_head(console: Console, path: str, made: CompiledContext) -> None:
         console.print(safe(f"  withheld from {each.section}: {each.what}. {each.rule}", 400))
 
 
-def _show_proof(console: Console, proof: ContextAudit) -> None:
-    _show_head(console, proof.path, proof.compiled)
+def _show_proof(console: Console, proof: ContextAudit, below: str) -> None:
+    _show_head(console, spelled_below(below, proof.path), proof.compiled)
     for number, line in enumerate(proof.compiled.lines, 1):
         console.print(safe(f"{number:>4}  {line.text}", 160))
         console.print(safe(f"      from {', '.join(map(str, line.origins)) or line.rule}", 400))

@@ -16,7 +16,7 @@ from yolo_fs.history.team import Team
 from yolo_fs.progress.workflow import phase_at_work
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, Dept
 from yolo_fs.system.store import SHARED, make_folders, write_atomic
-from yolo_fs.workspace.planning_tree import find_phase
+from yolo_fs.workspace.planning_tree import find_phase, seen_from
 from yolo_fs.workspace.settings import load
 
 
@@ -46,7 +46,8 @@ def new(invocation: Invocation, *, kind: str, phase: str, plan: str, dept: str |
             )
         make_folders(os.path.dirname(full), root=root)
         write_atomic(full, skeleton_of(kind, chosen, plan).encode(), root=root, mode=SHARED)
-    return Reply({"path": path}, show=lambda console: console.print(path, soft_wrap=True))
+    seen = seen_from(invocation.start, root, path)
+    return Reply({"path": path}, show=lambda console: console.print(seen, soft_wrap=True))
 
 
 def _at_work(repository: Repository) -> PhaseId | None:

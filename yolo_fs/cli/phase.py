@@ -15,6 +15,7 @@ from yolo_fs.history.team import Team
 from yolo_fs.progress.phases import Made, PhaseDirectory, make_phase, misnamed, phases
 from yolo_fs.progress.signoff import PhaseSignOff, SignedOff
 from yolo_fs.progress.workflow import phase_named
+from yolo_fs.workspace.planning_tree import seen_from
 from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def new(invocation: Invocation, *, slug: str) -> Reply:
         repository.close()
     state = "created" if made.is_new else "already_there"
     data = {"state": state, "path": made.path}
-    return Reply(data, _taken(made), show=lambda _: print(made.path))
+    seen = seen_from(invocation.start, repository.root, made.path)
+    return Reply(data, _taken(made), show=lambda _: print(seen))
 
 
 def _taken(made: Made) -> tuple[Finding, ...]:

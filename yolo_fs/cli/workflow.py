@@ -11,6 +11,7 @@ import click
 
 from yolo_fs.agents.access import out_of_lane
 from yolo_fs.cli.reply import PHASE, Invocation, Reply, refuse_agents, verb
+from yolo_fs.core.ids import spelled_below
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, safe
 from yolo_fs.git.repository import Repository
@@ -21,6 +22,7 @@ from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import Next
 from yolo_fs.progress.workflow import StepLook, facts_of, find_step, looks, skip, spelled_or_at_work
 from yolo_fs.protocol.departments import Dept
+from yolo_fs.workspace.planning_tree import folder_of
 from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
@@ -65,6 +67,7 @@ def next_(invocation: Invocation, *, phase: str) -> Reply:
     with _scene(invocation, phase) as scene:
         progress, step_looks = scene.phase.progress, scene.looks
         loops = [loop for loop in scene.loops if not loop.is_over]
+        below = folder_of(invocation.start, scene.repository.root)
     turns = [(status.department.value, status.next) for status in progress.departments]
     data = {
         "phase": str(progress.phase),
@@ -75,7 +78,7 @@ def next_(invocation: Invocation, *, phase: str) -> Reply:
         "waits": {name: needs for name, _ in turns if (needs := _needs_of(scene.phase, name))},
         "loops": loops,
     }
-    return Reply(data, show=lambda console: _show_next(console, data, loops))
+    return Reply(data, show=lambda console: _show_next(console, data, loops, below))
 
 
 @verb("show", example="yolo-fs workflow show --phase 1", parent=workflow)
@@ -161,7 +164,10 @@ def _turn_as_json(
     return {**act.as_json(), **gates}
 
 
-def _show_next(console: Console, data: dict[str, Any], loops: list[LoopProgress]) -> None:
+def _show_next(
+    console: Console, data: dict[str, Any], loops: list[LoopProgress], below: str
+) -> None:
+    """`below`: the folder of the repository that the asker stands in."""
     for name, turn in (("phase", data["next"]), *data["departments"].items()):
         for need in data["waits"].get(name, ()):
             console.print(f"{name:10} waits for {safe(need, 400)}")
@@ -176,7 +182,8 @@ def _show_next(console: Console, data: dict[str, Any], loops: list[LoopProgress]
             console.print(f"  run: {turn['command']}")
         if turn["writes"]:
             example = f" ('{turn['example']}' prints a valid one)" if turn["example"] else ""
-            console.print(f"  write: {safe(', '.join(turn['writes']), 500)}{example}")
+            writes = ", ".join(spelled_below(below, path) for path in turn["writes"])
+            console.print(f"  write: {safe(writes, 500)}{example}")
         for gate in turn["exit"]:
             for lack in gate.missing:
                 console.print(f"  lacks: {safe(lack)}")

@@ -54,6 +54,16 @@ def stays_inside(path: str) -> bool:
     )
 
 
+def spelled_below(folder: str, path: str) -> str:
+    """Return a path of the repository as somebody spells it who stands in a folder of it.
+
+    `folder`: relative to the root; empty for the root itself.
+    """
+    if not folder or path.startswith(f"{folder}/"):
+        return path[len(folder) + 1 :] if folder else path
+    return "../" * (folder.count("/") + 1) + path
+
+
 class PhaseId(NamedTuple):
     """A phase directory `{NN}-{slug}`."""
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from yolo_fs.agents.access import Access
 from yolo_fs.agents.recording import AgentJournal
-from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, misnamed, misplaced
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, misnamed, misplaced, nested
 from yolo_fs.artifacts.examine import find_secrets
 from yolo_fs.authority.access import Target, personal, sealed
 from yolo_fs.authority.actors import AccessDecision, Actor
@@ -405,6 +405,8 @@ class Guard:
         if kept is not None and not kept.is_secret:
             return ""
         actor, full = self._asked.actor, self._asked.full(path)
+        if actor and touch.writes and (refusal := self._refuse_nested(path)):
+            return refusal
         is_served = self._asked.said.is_served
         if actor is None and not is_served:
             return ""
@@ -423,6 +425,19 @@ class Guard:
         else:
             given = self._asked.access.write(actor, full)
         return _format_refusal(given) if given and not given.allowed else ""
+
+    def _refuse_nested(self, path: str) -> str:
+        """Refuse a new artifact in a planning tree where nobody looks: who stands in a folder of
+        the repository spells the path of an artifact wrong.
+        """
+        wrong = nested(path)
+        if wrong is None or classify(wrong.expected) is None:
+            return ""
+        own = self._asked.full(f"{path.rpartition(f'/{PLANNING_ROOT}/')[0]}/.git")
+        if os.path.lexists(own) or os.path.lexists(self._asked.full(path)):
+            return ""
+        right = self._asked.full(wrong.expected)
+        return f"{safe(wrong.message)}.\nInstead: write {safe(right, 500)}."
 
     def _refuse_sealed_read(self, actor: Actor, touch: Touch) -> str:
         """Refuse to read a credential of this repository in a folder known only at run time."""

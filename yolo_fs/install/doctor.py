@@ -18,7 +18,7 @@ from glob import glob
 from typing import NamedTuple
 
 from yolo_fs.agents.alerts import left_claims
-from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, nested
 from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.daemon.health import health, late_s
 from yolo_fs.escalation_service.command_hook import load_command
@@ -131,6 +131,21 @@ def _check_planning_tree(repository: Repository) -> Iterator[Symptom]:
         expected, hint, look = _RULES_THAT_HOLD[reason]
         message = "artifacts will be held"
         yield _build_symptom(reason, message, expected, hint, PLANNING_ROOT, command=look)
+
+
+def _check_nested_trees(repository: Repository) -> Iterator[Symptom]:
+    """Yield a warning of each planning tree below the root: an agent that stood there made it."""
+    how = ("-zco", "--exclude-standard", "--", _NESTED)
+    listed = repository.git.run("ls-files", *how, more={"GIT_LITERAL_PATHSPECS": "0"})
+    folders: dict[str, Finding] = {}
+    for path in listed.out.decode("utf-8", "surrogateescape").split("\0"):
+        wrong = nested(path)
+        if wrong and classify(wrong.expected):
+            folders.setdefault(wrong.message, replace(wrong, level=Level.WARNING))
+    yield from map(Symptom, folders.values())
+
+
+_NESTED = f":(glob)**/?*/{PLANNING_ROOT}/**"
 
 
 def _find_links(root: str) -> Iterator[str]:
@@ -435,6 +450,7 @@ LOOKS: tuple[Look, ...] = (
     _check_safety,
     _check_file_system,
     _check_planning_tree,
+    _check_nested_trees,
     _configuration,
     _branch,
     _check_locks,

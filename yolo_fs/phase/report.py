@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from yolo_fs.core.ids import SHORT
+from yolo_fs.core.ids import SHORT, spelled_below
 from yolo_fs.core.reasons import hint_for_unknown, safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.escalations.log import EscalationProgress, role_of
@@ -128,6 +128,8 @@ class Audience(NamedTuple):
     session."""
     department: Dept | None = None
     """The only department that is shown."""
+    below: str = ""
+    """Folder of the repository that it stands in; empty for the root."""
 
 
 class PhaseReport(NamedTuple):
@@ -233,6 +235,10 @@ def _format_next_lines(
     files: Sequence[str],
 ) -> Iterator[str]:
     following = act.turn
+
+    def spelled(path: str) -> str:
+        return safe(spelled_below(report.asker.below, path))
+
     yield f"next: {following.sentence}"
     if following.why:
         yield f"because: {safe(following.why, 300)}"
@@ -243,10 +249,10 @@ def _format_next_lines(
     yield from (f"but first: {wait}" for wait in waits)
     yield f"inputs: {', '.join(map(safe, following.inputs))}"
     if files:
-        yield f"read: {', '.join(map(safe, files))}"
+        yield f"read: {', '.join(map(spelled, files))}"
     if act.writes:
         example = f" ('{act.example}' prints a valid one)" if act.example else ""
-        yield f"write: {', '.join(map(safe, act.writes))}{example}"
+        yield f"write: {', '.join(map(spelled, act.writes))}{example}"
     role = report.asker.role
     if role and role_of(role) is None:
         hint = hint_for_unknown(role, AGENT_BY_NAME).partition(" There are")[0]

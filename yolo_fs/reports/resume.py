@@ -33,7 +33,7 @@ from yolo_fs.reports.resume_report import LastHandoff, Situation, resume_report
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.survey.surveyor import Surveyor
 from yolo_fs.team.overview import TeamObserver
-from yolo_fs.workspace.planning_tree import find_phase, phases_in
+from yolo_fs.workspace.planning_tree import find_phase, folder_of, phases_in
 from yolo_fs.workspace.settings import Settings, load
 
 _Answer = TypeVar("_Answer")
@@ -60,6 +60,7 @@ def resume(
         if not os.path.isdir(os.path.join(repository.root, PLANNING_ROOT)):
             return ()
         chosen = find_phase(repository.root, phase) if phase else None
+        asker = asker._replace(below=folder_of(start, repository.root))
         seen = _Look(repository).situation(keep=keep)
         if chosen:
             of_it = tuple(each for each in seen.phases if each.id == chosen)

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.verdicts import Accepted, Held, Missing, Rejected, Verdict, Waiting
-from yolo_fs.core.ids import SHORT
+from yolo_fs.core.ids import SHORT, spelled_below
 from yolo_fs.core.reasons import Reason, safe
 from yolo_fs.handoffs.lifecycle import HandoffLifecycle, HandoffStage
 from yolo_fs.phase.phase import Phases
@@ -82,7 +83,8 @@ class Situation:
 def resume_report(situation: Situation, asker: Audience = Audience()) -> Brief:
     """Return the whole brief, the weightiest section first."""
     report = PhaseReport(current(situation.phases), asker) if situation.phases else None
-    sections = {section.key: section for section in _sections(situation, report) if section}
+    told = _sections(situation, report, asker)
+    sections = {section.key: section for section in told if section}
     return tuple(sections[key] for key in _WEIGHTS if key in sections)
 
 
@@ -93,19 +95,24 @@ _WEIGHTS = (
 """Sections by weight: what blocks somebody comes first, finished work last."""
 
 
-def _sections(situation: Situation, report: PhaseReport | None) -> Iterator[ReportSection | None]:
-    yield _now(situation, report)
+def _sections(
+    situation: Situation, report: PhaseReport | None, asker: Audience
+) -> Iterator[ReportSection | None]:
+    yield _now(situation, report, asker)
     yield from report.sections() if report else _explain_no_phase(situation)
     yield from _sections_of_work_tree(situation)
 
 
-def _now(situation: Situation, report: PhaseReport | None) -> ReportSection:
+def _now(situation: Situation, report: PhaseReport | None, asker: Audience) -> ReportSection:
     where = {"branch": situation.branch, "commit": situation.commit[:SHORT]}
     branch = (
         f"branch: {safe(situation.branch) or 'detached HEAD'} at "
         f"{situation.commit[:SHORT] or 'no commit yet'}"
     )
     lines = ["# yolo-fs resume", *_format_phase_line(report), branch]
+    if asker.below:
+        root = safe(spelled_below(asker.below, PLANNING_ROOT))
+        lines.append(f"you are in {safe(asker.below)}: {PLANNING_ROOT} is {root} from here")
     if situation.obstacle:
         lines.append(f"nothing is committed now: {situation.obstacle.with_sentence}")
     if not situation.is_daemon_running:

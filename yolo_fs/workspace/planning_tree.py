@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT, milestone_named
-from yolo_fs.core.ids import PHASE_DIRECTORY, PhaseId, twice_numbered
+from yolo_fs.core.ids import PHASE_DIRECTORY, PhaseId, spelled_below, twice_numbered
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.system.files import Content, names_in, read
 
@@ -38,6 +38,30 @@ def found_from(start: str, root: str, path: str) -> str:
     at_root = os.path.normpath(os.path.join(root, path)) if root else full
     is_at_root = not os.path.lexists(full) and os.path.lexists(at_root)
     return at_root if is_at_root else full
+
+
+def seen_from(start: str, root: str, path: str) -> str:
+    """Return a path of the repository as somebody spells it who stands in `start`."""
+    return spelled_below(folder_of(start, root), path)
+
+
+def folder_of(start: str, root: str) -> str:
+    """Return the folder of the repository that `start` is, relative to the root; empty for that."""
+    below = os.path.relpath(os.path.realpath(start), os.path.realpath(root)).replace(os.sep, "/")
+    return "" if below == "." or below.startswith("..") else below
+
+
+def trees_above(start: str, root: str) -> Iterator[str]:
+    """Yield the planning trees between a folder and the root, which nobody watches.
+
+    They are relative to the root; one beside a repository of its own belongs to that.
+    """
+    top, folder = os.path.realpath(root), os.path.realpath(start)
+    while folder.startswith(f"{top}/"):
+        tree = os.path.join(folder, PLANNING_ROOT)
+        if os.path.isdir(tree) and not os.path.lexists(os.path.join(folder, ".git")):
+            yield os.path.relpath(tree, top).replace(os.sep, "/")
+        folder = os.path.dirname(folder)
 
 
 def phases_in(root: str) -> list[PhaseId]:
