@@ -34,6 +34,7 @@ from yolo_fs.system.files import (
     stamp_of,
     walk,
 )
+from yolo_fs.system.store import temporary_name
 
 LIMIT = 1 << 20
 needs_root = pytest.mark.skipif(
@@ -206,6 +207,18 @@ def test_a_hard_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"{}\n")
     os.link(tmp_path / "x", tmp_path / "y")
 
+    assert reason(read(str(tmp_path), "x", LIMIT)) is Reason.HARD_LINKED
+
+
+def test_a_file_that_is_just_placed_is_read_although_its_draft_is_still_there(
+    tmp_path: Path,
+) -> None:
+    """The daemon once refused its own roadmap: a new file is placed by a link to its draft."""
+    file = tmp_path / "x"
+    file.write_bytes(b"a\n")
+    os.link(file, tmp_path / temporary_name("x"))
+    assert reason(read(str(tmp_path), "x", LIMIT)) is None
+    os.link(file, tmp_path / "elsewhere")
     assert reason(read(str(tmp_path), "x", LIMIT)) is Reason.HARD_LINKED
 
 

@@ -254,12 +254,14 @@ def _read_in(
     # Opening a device, or a pipe that a writer waits at, has side effects: check before opening,
     # and again after.
     seen = os.stat(name, dir_fd=parent, follow_symlinks=False)
-    if refused := _refused(seen, path, owner_uid, limit_bytes):
+    refused = _refused(seen, path, owner_uid, limit_bytes)
+    if refused and not _is_linked_to_draft(refused, parent, name, seen):
         return refused
     fd = os.open(name, _FILE, dir_fd=parent)
     try:
         before = os.fstat(fd)
-        if refused := _refused(before, path, owner_uid, limit_bytes):
+        refused = _refused(before, path, owner_uid, limit_bytes)
+        if refused and not _is_linked_to_draft(refused, parent, name, before):
             return refused
         return _content(fd, before, path, limit_bytes)
     finally:
@@ -318,6 +320,21 @@ def _refused(status: os.stat_result, path: str, owner_uid: int, limit_bytes: int
     if status.st_size > limit_bytes:
         return _too_large(path, status.st_size, limit_bytes)
     return None
+
+
+def _is_linked_to_draft(refused: Finding, parent: int, name: str, status: os.stat_result) -> bool:
+    """Return whether the second name of a file is the draft that we have just made it from.
+
+    A file that must not be there yet is placed by a link, and the draft is removed a moment later.
+    """
+    if refused.reason is not Reason.HARD_LINKED or status.st_nlink != 2:
+        return False
+    drafts = (each for each in os.listdir(parent) if each.startswith(f".{name}.yolo-tmp."))
+    for draft in drafts:
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.stat(draft, dir_fd=parent, follow_symlinks=False), status):
+                return True
+    return os.stat(name, dir_fd=parent, follow_symlinks=False).st_nlink == 1
 
 
 _KINDS = {
