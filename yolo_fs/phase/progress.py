@@ -91,7 +91,8 @@ class Next(NamedTuple):
     def sentence(self) -> str:
         """Who does what, in words."""
         task = f" {safe(self.task)}" if self.task else ""
-        return f"{self.agent} {self.act or f'does {self.step}{task}'}"
+        step = self.step.replace("_", " ")
+        return f"{self.agent} {self.act or f'does {step}{task}'}"
 
 
 class DepartmentStatus(NamedTuple):
