@@ -138,3 +138,27 @@ def test_a_person_may_commit_what_lacks_a_record(team: Team) -> None:
     team.user_commits("docs(01): gaps without the first", f"{PHASE}/gaps.jsonl")
     team.once()
     assert on_branch(team, "gaps") == ONES["gaps"][1:]
+
+
+@pytest.mark.parametrize("torn", [b"\xff\x00", b'{"id":"GAP-01"}\n\xfe\n', b"\xff\n\xff\n\xff\n"])
+def test_what_is_no_text_any_more_is_told_and_breaks_no_verb(
+    team: Team, torn: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(team, "gaps", ONES["gaps"])
+    (team.root / PHASE / "gaps.jsonl").write_bytes(torn)
+    for verb in ("validate", "fix"):
+        code, told = typed(team, verb, capsys=capsys)
+        assert code == Exit.FINDINGS
+        assert "not_utf8" in {finding["reason"] for finding in told["findings"]}
+
+
+def test_a_record_comes_back_beside_one_whose_text_has_other_line_ends(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = ONES["gaps"][0] | {"desc": "one\u2028two"}
+    text = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in (odd, *ONES["gaps"][1:]))
+    team.file(f"{PHASE}/gaps.jsonl", text)
+    team.once()
+    team.file(f"{PHASE}/gaps.jsonl", text.rsplit("\n", 2)[0] + "\n")
+    assert run(["fix", "--write", "-C", str(team.root)]) == Exit.DONE
+    assert (team.root / PHASE / "gaps.jsonl").read_text() == text

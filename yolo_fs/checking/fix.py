@@ -156,8 +156,10 @@ def corrected_lines(file: CheckedFile, fixed: Fixed) -> Iterator[CorrectedLine]:
         return
     wrong = {question.line for question in fixed.questions}
     for number in sorted({finding.line for finding in errors(file.findings)} - wrong - {0}):
-        text = after[number - 1].decode()
-        if text and after[number - 1] != before[number - 1] and redact(text) == text:
+        line = after[number - 1]
+        if line in (b"", before[number - 1]):  # only a repaired line is known to be a text
+            continue
+        if redact(text := line.decode()) == text:
             yield CorrectedLine(file.path, number, text)
 
 

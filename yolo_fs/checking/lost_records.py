@@ -77,11 +77,8 @@ def restored(repository: Repository, place: Place, data: bytes) -> bytes:
     if not lost or blob is None:
         return data
     body = _read_blob(repository, blob)
-    before = body.decode().splitlines()
-    now, keys = (
-        data.decode().splitlines(),
-        [key_of(place.artifact, record) for record in _values(place, data)],
-    )
+    before, now = body.splitlines(), data.splitlines()  # a text has more ends of lines than JSONL
+    keys = [key_of(place.artifact, record) for record in _values(place, data)]
     if len(keys) != len(now):  # a line of it is none: its writer mends that first
         return data
     known = 0
@@ -93,7 +90,7 @@ def restored(repository: Repository, place: Place, data: bytes) -> bytes:
             known += 1
         elif key in keys[known:]:
             known = keys.index(key, known) + 1
-    return "".join(f"{line}\n" for line in now).encode()
+    return b"".join(line + b"\n" for line in now)
 
 
 def _lost(
