@@ -406,6 +406,7 @@ _REASONS_OF_EXIT: Mapping[Exit, tuple[Reason, ...]] = {
         Reason.GIT_FAILED,
         Reason.GIT_MISSING,
         Reason.GIT_TIMEOUT,
+        Reason.OBJECT_MISSING,
     ),
     Exit.UNREADABLE: (Reason.UNREADABLE,),
     Exit.DEFECT: (Reason.INTERNAL_ERROR,),

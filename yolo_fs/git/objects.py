@@ -413,8 +413,8 @@ def missing_error(what: str) -> YoloError:
     return YoloError(
         Reason.OBJECT_MISSING,
         f"{what} cannot be read",
-        hint="See 'yolo-fs doctor'.",
-        exit_code=Exit.GIT_FAILED,
+        hint="'git fsck' names what is missing; 'git fetch --refetch' from a remote that has it "
+        "brings it back.",
     )
 
 

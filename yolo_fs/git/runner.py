@@ -44,7 +44,7 @@ class GitError(YoloError):
     """git ended with an error."""
 
     def __init__(self, reason: Reason, message: str, complaints: str, exit_code: Exit):
-        super().__init__(reason, message, exit_code=exit_code)
+        super().__init__(reason, message, hint=_hint_for(complaints), exit_code=exit_code)
         self.said = complaints
         """All of git's error output, uncut and unescaped: to be searched, never to be shown."""
 
@@ -65,6 +65,33 @@ def failure(command: str, answer: GitOutput) -> GitError:
         (Reason.NO_SPACE, Exit.TRY_AGAIN) if full else (Reason.GIT_FAILED, Exit.GIT_FAILED)
     )
     return GitError(reason, f"git {command}: {shown}", answer.err, code)
+
+
+_DAMAGES = (
+    (
+        re.compile(r"(?P<path>[^\s:]*index): (?:index file|bad )|index file corrupt"),
+        "The index is damaged: what was staged is lost, your files are not. "
+        "'mv {path} {path}.damaged', then 'git reset' makes a new one.",
+    ),
+    (
+        re.compile(r"not a git repository: '(?P<path>[^']+)'"),
+        "If that folder is there, its HEAD is empty or damaged: write your branch into it, as by "
+        "'echo ref: refs/heads/main > {path}/HEAD'.",
+    ),
+    (
+        re.compile(r"object file .* is empty|object .* is corrupt|missing (?:blob|tree|commit)"),
+        "'git fsck' names what is damaged; 'git fetch --refetch' from a remote that has it brings "
+        "it back.",
+    ),
+)
+"""What git complains about when a file of its own is damaged → which step is safe."""
+
+
+def _hint_for(complaints: str) -> str:
+    for words, hint in _DAMAGES:
+        if found := words.search(complaints):
+            return hint.format(path=found.groupdict().get("path") or ".git/index")
+    return ""
 
 
 def timeout_error(command: str) -> YoloError:

@@ -76,12 +76,23 @@ Look = Callable[[Repository], Iterator[Symptom]]
 
 
 def examine_repository(repository: Repository) -> Iterator[Symptom]:
-    """Yield every symptom in the order of repair; a check that fails is a symptom, too."""
+    """Yield every symptom in the order of repair; a check that fails is a symptom, too.
+
+    What several checks fail for is one symptom.
+    """
+    told = set[Finding]()
     for look in LOOKS:
-        try:
-            yield from look(repository)
-        except YoloError as error:
-            yield Symptom(error.as_finding())
+        for symptom in _tried(look, repository):
+            if symptom.finding not in told:
+                told.add(symptom.finding)
+                yield symptom
+
+
+def _tried(look: Look, repository: Repository) -> Iterator[Symptom]:
+    try:
+        yield from look(repository)
+    except YoloError as error:
+        yield Symptom(error.as_finding())
 
 
 def _check_git_version(repository: Repository) -> Iterator[Symptom]:
