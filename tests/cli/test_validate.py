@@ -598,9 +598,7 @@ def test_a_planning_tree_below_the_root_is_nobodys(
     file.write_text(GOOD.read_text())
     code, answer = validate(root, capsys, str(file))
     assert code == Exit.FINDINGS
-    assert told(answer, "reason", "expected") == [
-        ("not_an_artifact", f"{PHASE}/critique.jsonl")
-    ]
+    assert told(answer, "reason", "expected") == [("not_an_artifact", f"{PHASE}/critique.jsonl")]
 
 
 def test_a_planning_tree_of_a_repository_inside_is_its_own(

@@ -1,12 +1,15 @@
-"""Our own verbs, as one who watches over agents needs to know them: which a person alone runs, and
-which write to a path that they are given. A test holds the table against the verbs that there are.
+"""Our own verbs, as one who watches over agents needs to know them: which a person alone runs,
+which write to a path that they are given, and with which codes each may end. Tests hold the tables
+against the verbs that there are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from yolo_fs.core.reasons import Exit
 from yolo_fs.protocol.departments import Role
 
 
@@ -125,3 +128,117 @@ OWN_VERBS = (
 OWN_VERB_BY_NAME = {row.name: row for row in OWN_VERBS}
 PROGRAM_NAMES = ("yolo-fs", "yolo_fs")
 """The program, and its module."""
+
+
+# --- how a verb ends ---
+
+ANYWHERE = frozenset((Exit.DONE, Exit.USAGE, Exit.DEFECT, Exit.TRY_AGAIN, Exit.INTERRUPTED))
+"""Codes with which every verb may end; TRY_AGAIN where its answer cannot be written."""
+IN_REPOSITORY = frozenset(
+    (Exit.NOT_HERE, Exit.LOCK_TIMEOUT, Exit.GIT_FAILED, Exit.UNREADABLE, Exit.BAD_CONFIG)
+)
+"""Codes of every verb that looks into a repository."""
+
+NEEDS_NOTHING = frozenset((
+    "completion", "demo", "mcp", "message check", "message route", "resume", "schema example",
+    "schema export", "schema list", "schema show", "statusline",
+))  # fmt: skip
+"""Verbs that no repository and no configuration stops."""
+SAYS_NO: Mapping[str, str] = {
+    "init": "a file or a hook is in the way",
+    "uninstall": "something of ours stays",
+    "doctor": "something is wrong",
+    "demo": "the demo did not come to its end",
+    "setup": "not installed, or not all of it works",
+    "hooks install": "a hook is in the way",
+    "hooks uninstall": "a hook was left",
+    "hooks doctor": "a hook does not run, or commits bypassed it",
+    "phase sign-off": "evidence is missing",
+    "phase new": "a phase is in the way",
+    "run": "the work tree is not fit for it",
+    "start": "the daemon ended at once",
+    "restart": "the daemon ended at once",
+    **dict.fromkeys(("go", "debug", "fix-it", "research", "qa"), "given up, with the reasons"),
+    "inbox": "something waits for a person",
+    "answer": "the answer is refused",
+    "validate": "a file has errors",
+    "fix": "an author has to decide",
+    "adopt": "an author has to decide",
+    "verify": "history breaks a rule",
+    "kept restore": "it was not put back",
+    "kept prune": "it was not removed",
+    "squash": "the phase is not one commit",
+    "commit": "the commit is refused",
+    "report": "the file is not written",
+    "dept update": "the status is refused",
+    "dept cleanup": "the department is at work",
+    "gate check": "the gate is closed",
+    "gate why": "the gate is closed",
+    "gate wait": "the time is over and a gate is closed",
+    "workflow check": "the step is not complete",
+    "workflow complete": "the step is not complete",
+    "workflow skip": "the step may not be skipped",
+    "team join": "nothing is agreed yet",
+    "team leave": "something could not be taken back",
+    "team status": "something is held",
+    "team sync": "something is held",
+    "team resolve": "nothing is in conflict there",
+    "team lease take": "another clone has it",
+    "team lease release": "another clone has it",
+    "forecast": "branches will conflict",
+    "merge install": "the merge driver does not run",
+    "merge uninstall": "the merge driver stays",
+    "merge doctor": "the merge driver does not run",
+    "merge-driver": "the versions conflict",
+    "task claim": "somebody else has it",
+    "task complete": "the report is refused",
+    "task release": "somebody else has it",
+    "agent note": "the message is refused",
+    "agent shutdown": "the stop is refused",
+    "agent answers": "an agent owes an answer",
+    "may": "no, with the rule and whom to ask",
+    "context prove": "a line does not match its source",
+    "context compile": "a file is in the way",
+    "message check": "the message is refused",
+    "message route": "the route is forbidden",
+    "handoff check": "the handoff is not accepted",
+    "handoff emit": "the packet is refused",
+    "handoff parse": "no packet can be read",
+    "handoff read": "no handoff can be read",
+    **dict.fromkeys(("escalate open", "escalate raise", "escalate resolve"), "it is refused"),
+    **dict.fromkeys(
+        ("decide accept", "decide accept-risk", "decide assign", "decide supersede"),
+        "this agent may not decide it",
+    ),
+    "envelope new": "the envelope is refused",
+    "envelope check": "the envelope is refused",
+    "envelope choose": "there is nothing to choose",
+    "new": "the file is there already",
+    "explain": "the file is refused",
+    "git-hook": "git goes no further",
+    "compat": "as the script does",
+}
+"""What exit 1 says; a verb that is not here has no such answer."""
+BESIDES: Mapping[str, Mapping[Exit, str]] = {
+    **{
+        name: {Exit.TRY_AGAIN: "waits for a person, or the budget is spent"}
+        for name in ("go", "debug", "fix-it", "research", "qa")
+    },
+    "stop": {Exit.NOT_HERE: "no daemon runs"},
+    "hook": {Exit.USAGE: "the host is to block what it asked about"},
+    "schema export": {Exit.NOT_HERE: "the folder cannot be made"},
+    "message check": {Exit.UNREADABLE: "there is no such file", Exit.BAD_CONFIG: ""},
+    "mcp": {Exit.NOT_HERE: "its library is not installed"},
+}
+"""What another code means where a verb gives it a meaning of its own."""
+
+
+def exits_of(name: str) -> Mapping[Exit, str]:
+    """Return the codes with which a verb may end, each with what it says there.
+
+    What is empty says what it says everywhere.
+    """
+    codes = ANYWHERE if name in NEEDS_NOTHING else ANYWHERE | IN_REPOSITORY
+    no = {Exit.FINDINGS: SAYS_NO[name]} if name in SAYS_NO else {}
+    told = {**dict.fromkeys(codes, ""), **no, **BESIDES.get(name, {})}
+    return {code: told[code] for code in sorted(told)}

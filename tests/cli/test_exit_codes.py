@@ -1,0 +1,143 @@
+"""Each verb ends with a code that its row names, whatever is wrong with the repository, and with no other."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_own_verbs import all_verbs
+from tests.security.doors import Door, rows_of
+from tests.security.place import Place
+from yolo_fs.cli.main import run
+from yolo_fs.core.reasons import Exit
+from yolo_fs.protocol.verbs import BESIDES, NEEDS_NOTHING, OWN_VERB_BY_NAME, SAYS_NO, exits_of
+
+APART = frozenset((
+    "compat", "demo", "git-hook", "board", "hook", "mcp", "start", "restart", "service install", "team lease take",
+))  # fmt: skip
+"""Verbs that serve until somebody ends them, leave a process, or have doors of their own."""
+LAST = ("setup", "hooks uninstall", "team leave", "uninstall")
+"""Verbs that take away what the others look at."""
+
+
+def of_place(place: Place) -> Path:
+    return place.root
+
+
+def hide_repository(place: Place) -> None:
+    shutil.move(place.root / ".git", place.outside / "git")
+
+
+def remove_tree(place: Place) -> None:
+    shutil.rmtree(place.root / ".yolo-planning")
+
+
+def break_branch(place: Place) -> None:
+    (place.root / ".git/refs/heads/main").write_text("0" * 39 + "\n")
+
+
+def empty_head(place: Place) -> None:
+    (place.root / ".git/HEAD").write_text("")
+
+
+def empty_index(place: Place) -> None:
+    (place.root / ".git/index").write_text("")
+
+
+def lose_objects(place: Place) -> None:
+    for path in (place.root / ".git/objects").rglob("*"):
+        if path.is_file():
+            path.unlink()
+
+
+def lock_index(place: Place) -> None:
+    (place.root / ".git/index.lock").write_text("")
+
+
+def link_own_folder(place: Place) -> None:
+    shutil.rmtree(place.root / ".git/yolo-fs")
+    (place.root / ".git/yolo-fs").symlink_to(place.outside)
+
+
+def break_configuration(place: Place) -> None:
+    (place.root / ".yolo-planning/config.json").write_text("{")
+
+
+def break_users_configuration(place: Place) -> None:
+    (place.home / ".config/yolo-fs/config.json").write_text("{")
+
+
+def damage_artifacts(place: Place) -> None:
+    for path in (place.root / ".yolo-planning").rglob("*.json*"):
+        path.write_bytes(b"\xff\x00")
+
+
+def damage_databases(place: Place) -> None:
+    for path in (place.root / ".git/yolo-fs").rglob("*.db"):
+        path.write_bytes(b"x" * 5000)
+
+
+TROUBLES: Mapping[str, Callable[[Place], object]] = {
+    "peace": of_place,
+    **{
+        each.__name__: each
+        for each in (
+            hide_repository, remove_tree, break_branch, empty_head, empty_index, lose_objects, lock_index, link_own_folder,
+            break_configuration, break_users_configuration, damage_artifacts, damage_databases,
+        )
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    made = Place(tmp_path_factory.mktemp("exits") / "place")
+    made.make()
+    made.keep("peace")
+    yield made
+    made.end_leftovers()
+
+
+def tried() -> list[str]:
+    names = [name for name in all_verbs() if name not in APART]
+    return [*(name for name in names if name not in LAST), *LAST]
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_a_verb_ends_with_a_code_of_its_row_whatever_is_wrong(
+    trouble: str, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.put_back("peace")
+    TROUBLES[trouble](place)
+    for name, value in place.repo.env.items():
+        if name != "PYTHONWARNINGS":
+            monkeypatch.setenv(name, value)
+    monkeypatch.chdir(place.root)
+    ended, others = {}, []
+    for name in tried():
+        row = rows_of(Door("verb", name))[0]
+        words = [*name.split(), *shlex.split(row.words)]
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(row.given.encode())))
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            ended[name] = run(words)
+        if ended[name] not in exits_of(name):
+            others.append((name, ended[name], out.getvalue()[:200]))
+    assert others == []
+    assert Exit.DEFECT not in ended.values(), ended
+    assert len({*ended.values()}) > 1, "each verb ended alike: the trouble is none"
+
+
+def test_the_table_is_of_the_verbs_that_there_are() -> None:
+    assert {*NEEDS_NOTHING, *SAYS_NO, *BESIDES} <= OWN_VERB_BY_NAME.keys()
+    for name in OWN_VERB_BY_NAME:
+        assert {Exit.DONE, Exit.USAGE} <= exits_of(name).keys()
