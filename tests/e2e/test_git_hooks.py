@@ -260,7 +260,7 @@ def test_status_and_verify_show_what_went_past_the_hooks(hooked: Repo) -> None:
     shown = json.loads(hooked.yolo_fs("status", "--json").stdout)
     for answer in (verified, shown):
         assert [finding["reason"] for finding in answer["findings"]] == ["subject_mismatch"]
-    assert b"1 of people's commits went past" in hooked.yolo_fs("verify", ok=(1,)).stdout
+    assert b"1 of people's commits bypassed" in hooked.yolo_fs("verify", ok=(1,)).stdout
 
 
 def test_history_from_before_the_hooks_is_nobodys_fault(hooked: Repo) -> None:

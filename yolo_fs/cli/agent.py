@@ -40,7 +40,7 @@ _HEARD = frozenset({
 def agent() -> None:
     """Show agent status as reported by host hooks. Never terminates an agent.
 
-    'yolo-fs status' shows open circuits and steps that stand still.
+    'yolo-fs status' shows open circuits and stalled steps.
     """
 
 

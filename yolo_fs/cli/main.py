@@ -66,7 +66,7 @@ VERBS = (
     Verb("validate", "check artifacts against the protocol", group="Check"),
     Verb("fix", "repair what needs no decision of the author", group="Check"),
     Verb("adopt", "a planning tree that is already there: report, repair, commit", "fix"),
-    Verb("kept", "what could not be committed, or would have been destroyed: list, show, restore"),
+    Verb("kept", "contents that were refused or would have been lost: list, show, restore"),
     Verb("verify", "check committed history against the protocol", group="Check"),
     Verb("events", "the journal: what happened, in order"),
     Verb("log", "the branch without the commits of the team, or those alone"),

@@ -277,8 +277,7 @@ def uninstall(invocation: Invocation, *, dry_run: bool) -> Reply:
 
 @verb("doctor", example="yolo-fs hooks doctor", parent=hooks)
 def doctor(invocation: Invocation) -> Reply:
-    """Prove that each hook really runs in every work tree, and name the commits that went past
-    them.
+    """Run each hook in every work tree, and list the commits that bypassed the hooks.
 
     Runs each hook through git, without your own part of it.
     """
@@ -299,7 +298,7 @@ def doctor(invocation: Invocation) -> Reply:
             )
         for fault in past:
             console.print(
-                f"went past the hooks: {fault.commit[:SHORT]} {fault.finding}", soft_wrap=True
+                f"bypassed the hooks: {fault.commit[:SHORT]} {fault.finding}", soft_wrap=True
             )
 
     return Reply(data, broken, Exit.FINDINGS if broken or past else Exit.DONE, show)

@@ -72,5 +72,5 @@ def _show(
         )
     if past:
         console.print(
-            f"{len({fault.commit for fault in past})} of people's commits went past the git hooks"
+            f"{len({fault.commit for fault in past})} of people's commits bypassed the git hooks"
         )

@@ -55,7 +55,10 @@ class Reason(StrEnum):
     TEXT_FALLBACK_FAIL = "text_fallback_fail", "the ---HANDOFF--- text block failed as well"
 
     # The file itself.
-    NOT_REGULAR = ("not_regular", "a link, pipe, device, socket or folder is where a file must be")
+    NOT_REGULAR = (
+        "not_regular",
+        "a link, pipe, device, socket or folder stands in the place of a file",
+    )
     HARD_LINKED = "hard_linked", "the file has a second name elsewhere"
     FOREIGN_OWNER = "foreign_owner", "the file belongs to another user"
     UNREADABLE = "unreadable", "the file cannot be read"
@@ -111,8 +114,8 @@ class Reason(StrEnum):
 
     # Its references.
     NAME_MISMATCH = "name_mismatch", "the content names another artifact than the file name"
-    PHASE_MISMATCH = "phase_mismatch", "the content names another phase than the directory"
-    BRANCH_MISMATCH = "branch_mismatch", "the content names another branch than the one it must be"
+    PHASE_MISMATCH = "phase_mismatch", "the content names another phase than its directory"
+    BRANCH_MISMATCH = "branch_mismatch", "the content names the wrong branch"
     DUPLICATE_ID = "duplicate_id", "the same id is used more than once"
     UNKNOWN_REFERENCE = "unknown_reference", "a reference has no target"
     SELF_REFERENCE = "self_reference", "something depends on itself"

@@ -60,7 +60,7 @@ def running(repository: Repository) -> Holder | None:
 def launch(repository: Repository) -> Launched:
     """Start a daemon in a session of its own; of our files, only the log is passed on.
 
-    No double fork: our supervisor can still see it, and it is nobody's controlling process anyway.
+    No double fork: a supervisor can still see it, and the new session has no terminal.
     It does not get a service manager's variables, which are for this process alone.
     """
     load(repository.root)  # a broken configuration is told here, not in a log

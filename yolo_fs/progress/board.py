@@ -53,7 +53,7 @@ class PhaseBoard(Phase):
 
     @cached_property
     def out_of_lane(self) -> tuple[Finding, ...]:
-        """Decisions outside of somebody's authority, and what went a way that it may not go."""
+        """Decisions outside of somebody's authority, and messages along forbidden routes."""
         return out_of_lane(self.facts)
 
     @cached_property

@@ -379,7 +379,7 @@ MESSAGE_MEASURES = (
 
 
 class Cause(StrEnum):
-    """Why a step stands still, the most telling first."""
+    """Causes of a stalled step, the most telling first."""
 
     GATE = "gate"
     """The department waits at a gate between departments."""

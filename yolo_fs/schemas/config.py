@@ -80,8 +80,8 @@ text has it. Tightens: true."""
     """Time after which an agent that was at work, and gives no sign, counts as disappeared. Twice
     as long as a level is asked. Neither stricter nor looser."""
     stall_s: Positive = 1800
-    """Time after which a step stands still that has neither a new artifact nor a sign of its agent.
-    Default: the timeout of a gate. Neither stricter nor looser."""
+    """Time without a new artifact or a sign of its agent after which a step is stalled. Default:
+    the timeout of a gate. Neither stricter nor looser."""
     circuit_failures: Positive = 2
     """Failures in a row that open a department's circuit. Neither stricter nor looser."""
     circuit_open_s: Positive = 300

@@ -270,7 +270,7 @@ _ADVICE = {
                                  "Latin-1 file so")),
     Reason.BYTE_ORDER_MARK: ("UTF-8 without a byte order mark", "save the file as plain UTF-8"),
     Reason.NUL_BYTE: ("text without NUL", "write the file again: it was torn, or is UTF-16"),
-    Reason.CARRIAGE_RETURN: ("lines that end in LF alone", ("convert the file, for instance with "
+    Reason.CARRIAGE_RETURN: ("Unix line ends (LF)", ("convert the file, for instance with "
                                                            "dos2unix")),
     Reason.CONTROL_CHARACTER: ("text without control characters", ("remove it, or escape it such "
                                                                   "as \\u001b in JSON")),
