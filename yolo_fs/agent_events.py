@@ -41,11 +41,11 @@ class Leave:
     """Judges what an agent would leave behind."""
 
     def __init__(self, request: HookRequest):
-        self._asked = request
+        self._request = request
 
     def answer(self) -> HookAnswer:
         """Send an agent back once while its own work is invalid, or valid but not committed."""
-        if self._asked.said.is_repeated or self._asked.said.is_aborted:
+        if self._request.input.is_repeated or self._request.input.is_aborted:
             return HookAnswer()
         own = self._wait_until_settled()
         lines = list(self._left(own))
@@ -66,7 +66,7 @@ class Leave:
         from yolo_fs.checking.fix import fixable_in
 
         rejected = [candidate.path for candidate in own if isinstance(candidate.verdict, Rejected)]
-        if sentence := fixable_in(self._asked.repository.root, rejected).sentence:
+        if sentence := fixable_in(self._request.repository.root, rejected).sentence:
             yield sentence
 
     def _left(self, own: list[Candidate]) -> Iterator[str]:
@@ -83,7 +83,7 @@ class Leave:
                     )
                 case Accepted() | Waiting():
                     uncommitted.append(candidate.path)
-        watched = running(self._asked.repository) is not None
+        watched = running(self._request.repository) is not None
         how = (
             "the daemon has not committed it yet: see 'yolo-fs status'"
             if watched
@@ -101,7 +101,7 @@ class Leave:
             )
             if (
                 not is_pending
-                or running(self._asked.repository) is None
+                or running(self._request.repository) is None
                 or time.monotonic() > until
             ):
                 return candidates
@@ -109,9 +109,9 @@ class Leave:
 
     def _own(self) -> list[Candidate]:
         candidates = report(
-            self._asked.repository, self._asked.settings.without_patience
+            self._request.repository, self._request.settings.without_patience
         ).candidates
-        written = paths_written(self._asked) if candidates else frozenset()
+        written = paths_written(self._request) if candidates else frozenset()
         own = [
             candidate
             for candidate in candidates
@@ -121,18 +121,18 @@ class Leave:
 
     def _candidates_in_other_trees(self) -> Iterator[Candidate]:
         """Yield what the same session wrote in other work trees: a host may change between them."""
-        for root in self._asked.repository.work_trees()[1:]:
+        for root in self._request.repository.work_trees()[1:]:
             with Repository(root) as other:
-                written = paths_written(self._asked, other.own_dir)
+                written = paths_written(self._request, other.own_dir)
                 settings = load_in_force(root).settings.without_patience
                 candidates = report(other, settings).candidates if written else ()
             for candidate in candidates:
                 if candidate.path in written:
-                    yield _rewrite_paths(self._asked.repository.root, root, candidate)
+                    yield _rewrite_paths(self._request.repository.root, root, candidate)
 
     def _answers_for(self, path: str) -> bool:
         """Return whether this agent is responsible for an artifact; a session is for none."""
-        actor, place = self._asked.actor, classify(path)
+        actor, place = self._request.actor, classify(path)
         return actor is not None and place is not None and actor.answers_for(place)
 
 
@@ -179,7 +179,7 @@ def _answer_subagent_start(request: HookRequest) -> HookAnswer:
     actor = request.actor
     if actor is None:
         return HookAnswer()
-    brief = _brief(request.said.cwd, Audience(actor.name, actor.department))
+    brief = _brief(request.input.cwd, Audience(actor.name, actor.department))
     scope = "\n".join(_scope_of(actor))
     if _PHASE in scope and (phase := _at_work(request)):
         scope = scope.replace(_PHASE, phase.number)
@@ -249,7 +249,7 @@ def _answer_task_completed(request: HookRequest) -> HookAnswer:
 
 def _find_named_tasks(request: HookRequest) -> Iterator[TaskProgress]:
     named = (
-        TaskRef.parse(f"{plan}/T{number}") for plan, number in _TASK.findall(request.said.task)
+        TaskRef.parse(f"{plan}/T{number}") for plan, number in _TASK.findall(request.input.task)
     )
     wanted = {ref for ref in named if ref}
     if wanted:
@@ -260,7 +260,7 @@ def _find_named_tasks(request: HookRequest) -> Iterator[TaskProgress]:
 
 _ANSWERS: Mapping[str, Callable[[HookRequest], HookAnswer]] = {
     "subagent-start": _answer_subagent_start,
-    "stop": lambda asked: Leave(asked).answer(),
-    "subagent-stop": lambda asked: Leave(asked).answer(),
+    "stop": lambda request: Leave(request).answer(),
+    "subagent-stop": lambda request: Leave(request).answer(),
     "task-completed": _answer_task_completed,
 }

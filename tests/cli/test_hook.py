@@ -114,11 +114,11 @@ def test_no_answer_of_any_kind_leaves_its_schema(path: Path) -> None:
         HookAnswer(context="look"),
         HookAnswer("x" * 20_000, "y" * 20_000, "z"),
     ):
-        jsonschema.validate(output_of(event, host, told).said, schema_of(host, event))
+        jsonschema.validate(output_of(event, host, told).stdout, schema_of(host, event))
 
 
 def test_a_long_answer_is_cut_below_what_hosts_take() -> None:
-    said = output_of("stop", "claude", HookAnswer("x" * 20_000)).said
+    said = output_of("stop", "claude", HookAnswer("x" * 20_000)).stdout
     assert LONGEST < len(said["reason"]) < 10_000
 
 

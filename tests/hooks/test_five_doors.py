@@ -60,7 +60,7 @@ class Doors(NamedTuple):
 
     def hook(self, request: HookRequest, path: str, effect: Effect) -> bool:
         touch = Touch(str(self.team.root / path), effect)
-        request.said = request.said._replace(call=CommandReading((touch,)))
+        request.input = request.input._replace(call=CommandReading((touch,)))
         return not Guard(request).answer().refusal
 
     def served(self, role: str, path: str, effect: Effect) -> bool:
@@ -121,8 +121,8 @@ def test_every_message_goes_where_may_says(doors: Doors) -> None:
     for role in turn_of(ROLES, 3):
         request = doors.request(role)
         for other in ROLES:
-            told = request.said._replace(recipient=f"yolo-{other}", message="look")
-            request.said = told
+            told = request.input._replace(recipient=f"yolo-{other}", message="look")
+            request.input = told
             sent = not Guard(request).answer().refusal
             pair = doors.access.pair(doors.access.actor(role), doors.access.actor(other))
             said.append(may_contact(*pair).allowed)

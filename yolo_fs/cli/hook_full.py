@@ -16,7 +16,7 @@ def fully(
 ) -> tuple[Mapping[str, Any], str, int]:
     """Return what goes to stdout and stderr and the exit code, for a hook that touches ours."""
     given = _output(event, host, cwd, payload)
-    return given.said, given.complaint, given.exit_code
+    return given.stdout, given.complaint, given.exit_code
 
 
 def _output(event: str, host: str, cwd: str, payload: Mapping[str, Any]) -> HookOutput:

@@ -182,7 +182,7 @@ class HookAnswer(NamedTuple):
 class HookOutput:
     """Output for the host."""
 
-    said: Mapping[str, Any] = field(default_factory=dict)
+    stdout: Mapping[str, Any] = field(default_factory=dict)
     """The object on stdout."""
     complaint: str = ""
     """The text on stderr."""

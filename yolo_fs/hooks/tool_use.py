@@ -59,7 +59,7 @@ class HookRequest:
 
     def __init__(self, repository: Repository, hook_input: HookInput):
         self.repository = repository
-        self.said = hook_input
+        self.input = hook_input
         self.settings, self.fault = load_in_force(repository.root)
         self.access = Access(repository, self.settings, start=hook_input.cwd)
         self.role = hook_input.agent.rpartition(":")[2] or active_agent(repository.root)
@@ -85,7 +85,7 @@ class HookRequest:
             # Elsewhere `**` might walk through all that is installed.
             below = PLANNING_ROOT in touch.path
             matching = iglob(
-                touch.path, root_dir=self.said.cwd, recursive=below, include_hidden=below
+                touch.path, root_dir=self.input.cwd, recursive=below, include_hidden=below
             )
             with contextlib.suppress(RecursionError):  # one of a thousand folders
                 spelled = list(islice(matching, _MOST_MATCHES)) or spelled
@@ -137,7 +137,7 @@ class HookRequest:
         """Return a resolved path relative to its work tree; a planning tree elsewhere counts."""
         root = os.path.realpath(self.repository.root)
         try:
-            full = os.path.realpath(os.path.join(self.said.cwd, os.path.expanduser(path)))
+            full = os.path.realpath(os.path.join(self.input.cwd, os.path.expanduser(path)))
         except (ValueError, OSError):  # links in a circle: the tool itself will fail
             return None
         above = [place for place in self._other_work_trees if full.startswith(f"{place}/")]
@@ -158,7 +158,7 @@ _WROTE = "wrote"
 
 def note_written(request: HookRequest, paths: Sequence[str]) -> None:
     """Record that this agent wrote some artifacts, so that no other agent is held up for them."""
-    hook_input = request.said
+    hook_input = request.input
     line = {
         "event": _WROTE,
         "agent": hook_input.agent,
@@ -175,7 +175,7 @@ def paths_written(request: HookRequest, own_dir: str = "") -> frozenset[str]:
 
     `own_dir`: our folder of another work tree; empty for that of the request.
     """
-    whose = request.said.instance or request.said.agent
+    whose = request.input.instance or request.input.agent
     journal = AgentJournal(own_dir or request.repository.own_dir, request.settings.limits)
     signs = journal.read(datetime.now(UTC))
     own = (sign for sign in signs.seen if sign.event == _WROTE and sign.id == whose)
@@ -205,7 +205,7 @@ class _Found:
 
 def keep_first(request: HookRequest) -> str:
     """Keep what the commands may destroy, as one entry; return the message for the agent."""
-    destructions = request.said.call.destructions
+    destructions = request.input.call.destructions
     if not destructions:
         return ""
     named = " and ".join(dict.fromkeys(safe(each.what, 80) for each in destructions))
@@ -219,7 +219,7 @@ def keep_first(request: HookRequest) -> str:
         keeper = Keeper(
             request.repository, secrets_allowed=policy.secrets_allowed, patience_s=PATIENCE_S
         )
-        cause = KeptCause((ENDANGERED,), named, request.said.agent or request.said.host)
+        cause = KeptCause((ENDANGERED,), named, request.input.agent or request.input.host)
         entry = keeper.keep_files(endangered.files, cause) if endangered.files else None
     except (YoloError, OSError) as error:
         why = safe(str(error), 200)
@@ -333,16 +333,16 @@ class Guard:
     """Judges each file that one tool call would touch."""
 
     def __init__(self, request: HookRequest):
-        self._asked = request
+        self._request = request
         self._ignored = _Ignored(request.repository)
 
     def answer(self) -> HookAnswer:
         """Refuse writes and reads against the rules, with the reason and what to do."""
-        if self._asked.said.call.unchecked:
+        if self._request.input.call.unchecked:
             from yolo_fs.hooks.githooks import is_installed
 
-            if is_installed(self._asked.repository):
-                return HookAnswer(refusal=_skipped(self._asked.said.call.unchecked[0]))
+            if is_installed(self._request.repository):
+                return HookAnswer(refusal=_skipped(self._request.input.call.unchecked[0]))
         if (
             refusal := self._refuse_message()
             or self._refuse_impersonation()
@@ -354,10 +354,12 @@ class Guard:
                 return HookAnswer(refusal=refusal)
         finally:
             self._ignored.close()
-        kept = keep_first(self._asked) if self._asked.settings.policy.safety_net else ""
-        handoffs = DirectiveHandoffs(self._asked.repository, self._asked.settings)
+        kept = keep_first(self._request) if self._request.settings.policy.safety_net else ""
+        handoffs = DirectiveHandoffs(self._request.repository, self._request.settings)
         handoffs.note_accepted(datetime.now(UTC))
-        doubts = filter(None, (*self._asked.said.call.undecided, self._asked.said.call.excess))
+        doubts = filter(
+            None, (*self._request.input.call.undecided, self._request.input.call.excess)
+        )
         undecided = "; ".join(safe(what) for what in doubts)
         if not undecided:
             return HookAnswer(context=kept)
@@ -369,14 +371,14 @@ class Guard:
 
     def _refuse_touches(self) -> str:
         """Return why one of the files may not be touched like this; each is judged once."""
-        is_known = self._asked.actor is not None
-        if is_known and self._asked.said.call.excess:
-            return _refuse_excess(self._asked.said.call.excess)
+        is_known = self._request.actor is not None
+        if is_known and self._request.input.call.excess:
+            return _refuse_excess(self._request.input.call.excess)
         handed = self._make_edit_check()
         judged: set[tuple[str, Effect, bool]] = set()
         named = 0
-        for touch in self._asked.said.call.touches:
-            for path in self._asked.paths(touch):
+        for touch in self._request.input.call.touches:
+            for path in self._request.paths(touch):
                 if touch.effect is Effect.FILL and not _holds_rules(path):
                     continue
                 named += 1
@@ -404,10 +406,10 @@ class Guard:
         kept = sealed(Target(path)) if touch.is_named else None
         if kept is not None and not kept.is_secret:
             return ""
-        actor, full = self._asked.actor, self._asked.full(path)
+        actor, full = self._request.actor, self._request.full(path)
         if actor and touch.writes and (refusal := self._refuse_nested(path)):
             return refusal
-        is_served = self._asked.said.is_served
+        is_served = self._request.input.is_served
         if actor is None and not is_served:
             return ""
         if not touch.is_certain:
@@ -417,13 +419,13 @@ class Guard:
         if touch.effect is Effect.READ:
             is_planning = path.startswith(f"{PLANNING_ROOT}/")
             is_judged = is_served or is_planning or os.path.isfile(full)
-            given = self._asked.access.read(actor, full) if is_judged else None
+            given = self._request.access.read(actor, full) if is_judged else None
         elif personal(path) is None and (
             (touch.effect is Effect.ALTER and not _is_of_git(path)) or self._is_scratch(touch, path)
         ):
             given = None
         else:
-            given = self._asked.access.write(actor, full)
+            given = self._request.access.write(actor, full)
         return _format_refusal(given) if given and not given.allowed else ""
 
     def _refuse_nested(self, path: str) -> str:
@@ -433,10 +435,10 @@ class Guard:
         wrong = nested(path)
         if wrong is None or classify(wrong.expected) is None:
             return ""
-        own = self._asked.full(f"{path.rpartition(f'/{PLANNING_ROOT}/')[0]}/.git")
-        if os.path.lexists(own) or os.path.lexists(self._asked.full(path)):
+        own = self._request.full(f"{path.rpartition(f'/{PLANNING_ROOT}/')[0]}/.git")
+        if os.path.lexists(own) or os.path.lexists(self._request.full(path)):
             return ""
-        right = self._asked.full(wrong.expected)
+        right = self._request.full(wrong.expected)
         return f"{safe(wrong.message)}.\nInstead: write {safe(right, 500)}."
 
     def _refuse_sealed_read(self, actor: Actor, touch: Touch) -> str:
@@ -445,25 +447,25 @@ class Guard:
         path = name.removeprefix("/cwd" if touch.path.startswith("/proc/") else "").removeprefix(
             "/"
         )
-        if touch.writes or path == name or not os.path.isfile(self._asked.full(path)):
+        if touch.writes or path == name or not os.path.isfile(self._request.full(path)):
             return ""
-        given = self._asked.access.read(actor, self._asked.full(path))
+        given = self._request.access.read(actor, self._request.full(path))
         return _format_refusal(given) if sealed(Target(path)) and not given.allowed else ""
 
     def _refuse_message(self) -> str:
         """Refuse a message to an agent that this one may not write to."""
-        actor, name = self._asked.actor, self._asked.said.recipient
+        actor, name = self._request.actor, self._request.input.recipient
         if actor is None or not name:
             return ""
         try:
-            given = self._asked.access.contact(actor, name, self._asked.said.message)
+            given = self._request.access.contact(actor, name, self._request.input.message)
         except YoloError:  # one of the host's own
             return ""
         return "" if given.allowed else _format_refusal(given)
 
     def _refuse_impersonation(self) -> str:
         """Refuse a tool or a verb that acts in the name of another agent."""
-        hook_input, actor = self._asked.said, self._asked.actor
+        hook_input, actor = self._request.input, self._request.actor
         if actor is None:
             return ""
         speakers = [
@@ -472,7 +474,7 @@ class Guard:
         ]
         for name, asks_us in speakers:
             try:
-                is_own = not name or self._asked.access.actor(name) == actor
+                is_own = not name or self._request.access.actor(name) == actor
             except YoloError:  # nobody's name, which only our own tools would take for one
                 is_own = not asks_us
             if not is_own:
@@ -484,8 +486,8 @@ class Guard:
 
     def _refuse_reserved_verb(self) -> str:
         """Refuse a verb of ours that is for a person to decide, or for another department."""
-        actor = self._asked.actor
-        for use in self._asked.said.call.own if actor else ():
+        actor = self._request.actor
+        for use in self._request.input.call.own if actor else ():
             if use.whose is Whose.PERSON:
                 return (
                     f"{safe(use.what)} is for a person: it decides what agents may not.\n"
@@ -507,7 +509,7 @@ class Guard:
 
     def _is_whole(self, path: str) -> bool:
         """Return whether a path is the planning tree, the repository or a folder that holds it."""
-        root = os.path.realpath(self._asked.repository.root)
+        root = os.path.realpath(self._request.repository.root)
         return path in (".", ".git", PLANNING_ROOT) or f"{root}/".startswith(
             f"{path.removeprefix('../').rstrip('/')}/"
         )
@@ -524,16 +526,16 @@ class Guard:
         """Return the row of a file that only a command writes, or of the first in a removed
         folder.
         """
-        row = self._asked.access.guarded(path)
+        row = self._request.access.guarded(path)
         if row is None and touch.effect in _OF_FOLDERS and holds_guarded(path):
-            for name in _file_names_below(self._asked.full(path)):
-                row = row or self._asked.access.guarded(f"{PLANNING_ROOT}/{name}")
+            for name in _file_names_below(self._request.full(path)):
+                row = row or self._request.access.guarded(f"{PLANNING_ROOT}/{name}")
         return row
 
     def _make_edit_check(self) -> Callable[[str], str]:
         """Return a function that tells why a path may not be edited; the handoff is read once."""
-        handoffs = DirectiveHandoffs(self._asked.repository, self._asked.settings)
-        receiver = directive_role(self._asked.role)
+        handoffs = DirectiveHandoffs(self._request.repository, self._request.settings)
+        receiver = directive_role(self._request.role)
 
         @cache
         def permission(editing: str) -> Permission:
@@ -627,7 +629,7 @@ def _file_names_below(folder: str) -> Iterator[str]:
 def _check_after_tool(request: HookRequest) -> HookAnswer:
     """Check the artifacts that were just written, and report every fault with its repair."""
     root = request.repository.root
-    writes = (touch for touch in request.said.call.touches if touch.writes and touch.is_certain)
+    writes = (touch for touch in request.input.call.touches if touch.writes and touch.is_certain)
     paths = [path for touch in writes for path in request.paths(touch)]
     there = [path for path in dict.fromkeys(paths) if os.path.isfile(os.path.join(root, path))]
     ours = list(filter(_is_judged, there))
@@ -677,7 +679,7 @@ def _faults(validator: Validator, root: str, judged: CheckedFile) -> str:
 
 
 _ANSWERS: Mapping[str, Callable[[HookRequest], HookAnswer]] = {
-    "pre-tool-use": lambda asked: Guard(asked).answer(),
+    "pre-tool-use": lambda request: Guard(request).answer(),
     "post-tool-use": _check_after_tool,
     "post-tool-use-failure": _check_after_failure,
 }
