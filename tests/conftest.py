@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 import shutil
+import signal
 import tempfile
 import time
 
@@ -25,6 +26,10 @@ os.environ.setdefault("YOLO_FS_COLD", "1")
 if "XDG_STATE_HOME" not in os.environ:  # the key that seals indexes is not made in the user's own
     os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="yolo-fs-state-")
     atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
+
+# Whoever starts the tests in the background of a shell has them ignore Ctrl-C, which many of them type.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 gc.disable()  # each full collection walks over all tests there are
 
