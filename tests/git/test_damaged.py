@@ -32,15 +32,20 @@ def ended(team: Team, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[
     [("index", b""), ("index", b"x" * 64), ("HEAD", b""), ("HEAD", b"\xff\n")],
 )
 def test_a_damaged_file_of_git_is_told_with_a_step_that_helps(
-    team: Team, damaged: str, content: bytes, capsys: pytest.CaptureFixture[str]
+    team: Team, damaged: str, content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (team.root / ".git" / damaged).write_bytes(content)
     code, told = ended(team, capsys, "status")
     assert code == Exit.GIT_FAILED
-    steps = re.findall(r"'((?:mv|echo|git) [^']+)'", told)
-    assert steps, told
-    for step in steps:
-        subprocess.run(["sh", "-c", step], cwd=team.root, check=True, capture_output=True)
+    if damaged == "HEAD":
+        path, line = re.search(
+            r"there, (\S+) is empty.* '(ref: .*)BRANCH'", told, re.DOTALL
+        ).groups()  # type: ignore[union-attr]
+        (team.root / path).write_text(f"{line}main\n")
+    else:
+        path, step = re.search(r"Move (\S+) away, then '(git .*?)'", told).groups()  # type: ignore[union-attr]
+        (team.root / path).rename(tmp_path / "damaged")
+        subprocess.run(step.split(), cwd=team.root, check=True, capture_output=True)
     assert ended(team, capsys, "status") == (Exit.DONE, "")
 
 

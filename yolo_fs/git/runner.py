@@ -71,12 +71,12 @@ _DAMAGES = (
     (
         re.compile(r"(?P<path>[^\s:]*index): (?:index file|bad )|index file corrupt"),
         "The index is damaged: what was staged is lost, your files are not. "
-        "'mv {path} {path}.damaged', then 'git reset' makes a new one.",
+        "Move {path} away, then 'git reset' makes a new one.",
     ),
     (
         re.compile(r"not a git repository: '(?P<path>[^']+)'"),
-        "If that folder is there, its HEAD is empty or damaged: write your branch into it, as by "
-        "'echo ref: refs/heads/main > {path}/HEAD'.",
+        "If that folder is there, {path}/HEAD is empty or damaged: its one line is "
+        "'ref: refs/heads/BRANCH' with the name of your branch.",
     ),
     (
         re.compile(r"object file .* is empty|object .* is corrupt|missing (?:blob|tree|commit)"),
