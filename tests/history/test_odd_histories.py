@@ -144,11 +144,10 @@ def test_verdicts_of_one_commit_each_judge_what_came_before_it(tmp_path: Path) -
         {"agent": "lead", "kind": "assign", "of": "01-99/T1", "task": "01-99/T1"},
         {"agent": "wizard", "kind": "accept", "of": "01-01"},
         {"agent": "fe-lead", "kind": "accept", "of": "01-01"},
-        {"agent": "lead", "kind": "banish", "of": "01-01"},
     ],
     ids=str,
 )
-def test_a_decision_about_no_plan_of_no_role_or_of_no_kind_decides_nothing(
+def test_a_decision_about_no_plan_or_of_no_role_decides_nothing(
     tmp_path: Path, decision: dict[str, Any]
 ) -> None:
     one = real(tmp_path, without("docs.jsonl", *VERDICTS))
@@ -164,6 +163,20 @@ def test_a_decision_about_no_plan_of_no_role_or_of_no_kind_decides_nothing(
     accepted = {"agent": "lead", "kind": "accept", "of": "01-01"}
     puts(one, {"decisions.jsonl": _lines(said | accepted)})
     assert turn_of(one.phase()) == ("qa", "qa")
+
+
+def test_a_decision_of_no_kind_cannot_be_read_so_it_holds_and_is_told(tmp_path: Path) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    said = {"ts": "2026-02-20T10:00:00Z", "dec": "as it is", "reason": "rare"}
+    puts(
+        one, {"decisions.jsonl": _lines(said | {"agent": "lead", "kind": "banish", "of": "01-01"})}
+    )
+    phase = one.phase()
+    assert turn_of(phase) != SIGNS_OFF
+    lacks = [lack for step in phase.progress.every_step for lack in step.missing]
+    assert any("decisions.jsonl is on the branch and cannot be read" in lack for lack in lacks), (
+        lacks
+    )
 
 
 def _lines(*records: dict[str, Any]) -> str:

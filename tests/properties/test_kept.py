@@ -93,7 +93,7 @@ def told(repository: Repository, commit: str, team: Team) -> object:
     shown = board(repository, load(repository.root), commit, team)
     phases = [(one.facts, one.folded, one.waits, one.integration_checks) for one in shown.phases]
     crew = AgentsObserver(repository, load(repository.root), team).read_phases(commit)
-    loops = [(one.loops.versions, one.loops.work, one.told, one.turns) for one in crew]
+    loops = [(one.loops.versions, one.loops.work, one.outcomes, one.turns) for one in crew]
     return shown.as_json(), phases, loops, team.tasks_done(commit), team.steps_said()
 
 
