@@ -54,3 +54,11 @@ def test_doctor_names_a_damage_once(team: Team, capsys: pytest.CaptureFixture[st
     _, told = ended(team, capsys, "doctor")
     lines = [line for line in told.splitlines() if "index file" in line]
     assert len(lines) == len({*lines}), told
+
+
+def test_doctor_names_a_bad_configuration_once(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (team.root / ".yolo-planning/config.json").write_text('{"x": [')
+    _, told = ended(team, capsys, "doctor")
+    assert len([line for line in told.splitlines() if "bad_config" in line]) == 1, told

@@ -83,7 +83,7 @@ def examine_repository(repository: Repository) -> Iterator[Symptom]:
     told = set[Finding]()
     for look in LOOKS:
         for symptom in _tried(look, repository):
-            if symptom.finding not in told:
+            if told.isdisjoint({symptom.finding, replace(symptom.finding, path="")}):
                 told.add(symptom.finding)
                 yield symptom
 
