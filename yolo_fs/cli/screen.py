@@ -167,7 +167,7 @@ def _refusal(path: str, verdict: object) -> ScreenLine:
         place = f" {first.place_in_file}".rstrip()
         more = len(verdict.findings) - 1
         others = f"(+{more}: yolo-fs validate) " if more else ""
-        why = f"{first.reason.value}: {others}{first.why}"
+        why = f"{first.reason.value}: {others}{first.fault}"
         return ScreenLine(f"  x {name}{place}: {why}", "red")
     reason = verdict.reason.sentence if isinstance(verdict, Held) else ""
     return ScreenLine(f"  = {name} held: {reason}", "yellow")

@@ -315,12 +315,16 @@ class Finding:
         return f"{place or '-'}{pointer}: {self.reason.value}: {self.why}{command}"
 
     @property
-    def why(self) -> str:
-        """What was found, what was expected and what to do next, escaped for a terminal."""
+    def fault(self) -> str:
+        """What was found and what was expected, escaped for a terminal."""
         message = safe(self.message) or self.reason.sentence
         expected = f"; expected {safe(self.expected, _OWN_LENGTH)}" if self.expected else ""
-        hint = f". {safe(self.hint, _OWN_LENGTH)}" if self.hint else ""
-        return f"{message}{expected}{hint}"
+        return f"{message}{expected}"
+
+    @property
+    def why(self) -> str:
+        """The same, and what to do next."""
+        return f"{self.fault}. {safe(self.hint, _OWN_LENGTH)}" if self.hint else self.fault
 
     @property
     def place_in_file(self) -> str:
