@@ -1230,13 +1230,13 @@ def test_a_budget_that_ends_while_another_department_is_at_work_lets_it_finish(
 
 
 STOPS = """
-import os, pathlib, subprocess
+import os, pathlib, subprocess, sys
 from yolo_fs.demo.agent import main
 if os.environ["YOLO_FS_AGENT"] == "yolo-critic":
-    for verb in ("start", "go", "stop"):
-        done = subprocess.run(["yolo-fs", verb], capture_output=True, stdin=subprocess.DEVNULL)
+    for words in (["start"], ["go", "--with", sys.executable], ["stop"]):
+        done = subprocess.run(["yolo-fs", *words], capture_output=True, stdin=subprocess.DEVNULL)
         with open(pathlib.Path(__file__).with_name("codes"), "a") as codes:
-            codes.write(f"{verb} {done.returncode} ")
+            codes.write(f"{words[0]} {done.returncode} ")
 main()
 """
 
