@@ -17,7 +17,13 @@ from tests.security.doors import Door, rows_of
 from tests.security.place import Place
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Exit
-from yolo_fs.protocol.verbs import BESIDES, NEEDS_NOTHING, OWN_VERB_BY_NAME, SAYS_NO, exits_of
+from yolo_fs.protocol.verbs import (
+    MEANING_OF_1,
+    OTHER_MEANINGS,
+    OWN_VERB_BY_NAME,
+    WITHOUT_REPOSITORY,
+    exits_of,
+)
 
 APART = frozenset((
     "compat", "demo", "git-hook", "board", "hook", "mcp", "start", "restart", "service install", "team lease take",
@@ -138,6 +144,6 @@ def test_a_verb_ends_with_a_code_of_its_row_whatever_is_wrong(
 
 
 def test_the_table_is_of_the_verbs_that_there_are() -> None:
-    assert {*NEEDS_NOTHING, *SAYS_NO, *BESIDES} <= OWN_VERB_BY_NAME.keys()
+    assert {*WITHOUT_REPOSITORY, *MEANING_OF_1, *OTHER_MEANINGS} <= OWN_VERB_BY_NAME.keys()
     for name in OWN_VERB_BY_NAME:
         assert {Exit.DONE, Exit.USAGE} <= exits_of(name).keys()

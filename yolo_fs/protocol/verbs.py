@@ -132,19 +132,19 @@ PROGRAM_NAMES = ("yolo-fs", "yolo_fs")
 
 # --- how a verb ends ---
 
-ANYWHERE = frozenset((Exit.DONE, Exit.USAGE, Exit.DEFECT, Exit.TRY_AGAIN, Exit.INTERRUPTED))
+OF_EVERY_VERB = frozenset((Exit.DONE, Exit.USAGE, Exit.DEFECT, Exit.TRY_AGAIN, Exit.INTERRUPTED))
 """Codes with which every verb may end; TRY_AGAIN where its answer cannot be written."""
-IN_REPOSITORY = frozenset(
+OF_REPOSITORY = frozenset(
     (Exit.NOT_HERE, Exit.LOCK_TIMEOUT, Exit.GIT_FAILED, Exit.UNREADABLE, Exit.BAD_CONFIG)
 )
 """Codes of every verb that looks into a repository."""
 
-NEEDS_NOTHING = frozenset((
+WITHOUT_REPOSITORY = frozenset((
     "completion", "demo", "mcp", "message check", "message route", "resume", "schema example",
     "schema export", "schema list", "schema show", "statusline",
 ))  # fmt: skip
 """Verbs that no repository and no configuration stops."""
-SAYS_NO: Mapping[str, str] = {
+MEANING_OF_1: Mapping[str, str] = {
     "init": "a file or a hook is in the way",
     "uninstall": "something of ours stays",
     "doctor": "something is wrong",
@@ -218,8 +218,8 @@ SAYS_NO: Mapping[str, str] = {
     "git-hook": "git goes no further",
     "compat": "as the script does",
 }
-"""What exit 1 says; a verb that is not here has no such answer."""
-BESIDES: Mapping[str, Mapping[Exit, str]] = {
+"""What exit 1 means; a verb that is not here never ends with it."""
+OTHER_MEANINGS: Mapping[str, Mapping[Exit, str]] = {
     **{
         name: {Exit.TRY_AGAIN: "waits for a person, or the budget is spent"}
         for name in ("go", "debug", "fix-it", "research", "qa")
@@ -234,11 +234,11 @@ BESIDES: Mapping[str, Mapping[Exit, str]] = {
 
 
 def exits_of(name: str) -> Mapping[Exit, str]:
-    """Return the codes with which a verb may end, each with what it says there.
+    """Return the codes with which a verb may end, each with what it means there.
 
-    What is empty says what it says everywhere.
+    An empty meaning is that of the table of all codes.
     """
-    codes = ANYWHERE if name in NEEDS_NOTHING else ANYWHERE | IN_REPOSITORY
-    no = {Exit.FINDINGS: SAYS_NO[name]} if name in SAYS_NO else {}
-    told = {**dict.fromkeys(codes, ""), **no, **BESIDES.get(name, {})}
-    return {code: told[code] for code in sorted(told)}
+    codes = OF_EVERY_VERB if name in WITHOUT_REPOSITORY else OF_EVERY_VERB | OF_REPOSITORY
+    of_1 = {Exit.FINDINGS: MEANING_OF_1[name]} if name in MEANING_OF_1 else {}
+    meanings = {**dict.fromkeys(codes, ""), **of_1, **OTHER_MEANINGS.get(name, {})}
+    return {code: meanings[code] for code in sorted(meanings)}
