@@ -67,30 +67,36 @@ def failure(command: str, answer: GitOutput) -> GitError:
     return GitError(reason, f"git {command}: {shown}", answer.err, code)
 
 
-_DAMAGES = (
-    (
-        re.compile(r"(?P<path>[^\s:]*index): (?:index file|bad )|index file corrupt"),
-        "The index is damaged: what was staged is lost, your files are not. "
-        "Move {path} away, then 'git reset' makes a new one.",
-    ),
-    (
-        re.compile(r"not a git repository: '(?P<path>[^']+)'"),
-        "If that folder is there, {path}/HEAD is empty or damaged: its one line is "
-        "'ref: refs/heads/BRANCH' with the name of your branch.",
-    ),
-    (
-        re.compile(r"object file .* is empty|object .* is corrupt|missing (?:blob|tree|commit)"),
-        "'git fsck' names what is damaged; 'git fetch --refetch' from a remote that has it brings "
-        "it back.",
-    ),
-)
-"""What git complains about when a file of its own is damaged → which step is safe."""
+_DAMAGED_INDEX = re.compile(r"index: (?:index file|bad )|index file corrupt")
+_NO_REPOSITORY = "not a git repository: '"
+_IS_DAMAGED = (" is empty", " is corrupt")
+_IS_MISSING = ("missing blob", "missing tree", "missing commit")
 
 
 def _hint_for(complaints: str) -> str:
-    for words, hint in _DAMAGES:
-        if found := words.search(complaints):
-            return hint.format(path=found.groupdict().get("path") or ".git/index")
+    """Return which step is safe where git complains about a damaged file of its own."""
+    if found := _DAMAGED_INDEX.search(complaints):
+        is_named = complaints.startswith("index: ", found.start())
+        before = complaints[: found.start() + len("index")].rsplit(maxsplit=1)
+        path = before[-1] if is_named else ".git/index"
+        return (
+            "The index is damaged: what was staged is lost, your files are not. "
+            f"Move {path} away, then 'git reset' makes a new one."
+        )
+    _, is_there, rest = complaints.partition(_NO_REPOSITORY)
+    folder = rest.partition("'")[0]
+    if is_there:
+        return (
+            f"If that folder is there, {folder}/HEAD is empty or damaged: its one "
+            "line is 'ref: refs/heads/BRANCH' with the name of your branch."
+        )
+    for line in complaints.splitlines():
+        is_damaged = "object " in line and any(words in line for words in _IS_DAMAGED)
+        if is_damaged or any(words in line for words in _IS_MISSING):
+            return (
+                "'git fsck' names what is damaged; 'git fetch --refetch' from a remote that has it "
+                "brings it back."
+            )
     return ""
 
 
