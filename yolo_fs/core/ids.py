@@ -21,9 +21,9 @@ PLAN = re.compile(r"(?P<phase>[0-9]{2})-(?P<number>[0-9]{2})")
 TASK = re.compile(r"(?P<plan>[0-9]{2}-[0-9]{2})/T(?P<number>[1-9][0-9]*)")
 ESCALATION = re.compile(r"ESC-(?P<plan>[0-9]{2}-[0-9]{2})-T(?P<number>[1-9][0-9]*)")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+"""Departments, gates and other names that become part of a path."""
 SHORT = 12
 """Digits of a commit hash that is shown: enough for any history, and what a summary may quote."""
-"""Departments, gates and other names that become part of a path."""
 
 _IGNORED = dict.fromkeys(
     (*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF)
