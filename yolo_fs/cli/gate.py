@@ -146,7 +146,7 @@ def _line(status: GateStatus) -> str:
 def _show_why(console: Console, status: GateStatus) -> None:
     console.print(_line(status), style="green" if status.is_open else "yellow")
     for lack in status.missing:
-        console.print(f"  {safe(lack.with_command)}")
+        console.print(f"  {lack.with_command}")
 
 
 def _show_each(console: Console, gates: list[GateStatus]) -> None:

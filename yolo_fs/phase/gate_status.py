@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from yolo_fs.core.ids import PhaseId
-from yolo_fs.core.reasons import Finding
+from yolo_fs.core.reasons import Finding, safe
 from yolo_fs.escalations.log import EscalationProgress
 from yolo_fs.evidence.facts import PhaseFacts
 from yolo_fs.phase.progress import DepartmentStatus, PhaseStatus
@@ -31,8 +31,8 @@ class MissingEvidence:
 
     @property
     def with_command(self) -> str:
-        """The same, and what to type."""
-        return f"{self}  → {self.command}" if self.command else str(self)
+        """The same, and what to type; each escaped for a terminal."""
+        return f"{safe(str(self))}  → {safe(self.command)}" if self.command else safe(str(self))
 
 
 @dataclass(frozen=True, slots=True)
