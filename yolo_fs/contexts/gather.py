@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from functools import partial
 from typing import NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, plans_named
@@ -220,12 +219,7 @@ class Gatherer:
 
     def _find_done_plans(self, commit: str | None) -> Mapping[PhaseId, frozenset[PlanId]]:
         """Return the plans that nobody works on any more, by phase."""
-        return {
-            phase.id: self._team.derive_from(
-                phase, f"{phase.id} laid aside", partial(plans_laid_aside, phase)
-            )
-            for phase in self._team.phases(commit)
-        }
+        return {phase.id: plans_laid_aside(phase) for phase in self._team.phases(commit)}
 
     def _last(self, commit: str) -> tuple[tuple[str, str], ...]:
         return (
