@@ -16,6 +16,7 @@ from yolo_fs.core.reasons import Finding, Reason
 from yolo_fs.core.timestamps import iso
 from yolo_fs.escalation_service.moves import Escalations
 from yolo_fs.escalations.log import LOG, EscalationProgress
+from yolo_fs.phase.acts import acts_of
 from yolo_fs.phase.phase import act_of
 from yolo_fs.progress.board import Board, PhaseBoard
 from yolo_fs.protocol.departments import Role
@@ -185,7 +186,7 @@ def _asked(escalation: EscalationProgress) -> InboxItem:
 
 def _acts(phase: PhaseBoard) -> Iterator[InboxItem]:
     number = int(phase.id.number)
-    for act in phase.acts:
+    for act in acts_of(phase):
         turn = act.turn
         if act.is_of_person and turn.inputs != (LOG,):
             name = f"{phase.id}:{act.department or 'phase'}:{turn.step}"

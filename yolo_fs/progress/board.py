@@ -19,7 +19,7 @@ from yolo_fs.evidence.facts import PlanStatus, Switches
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team, loops_of
 from yolo_fs.loops.facts import LoopProgress
-from yolo_fs.phase.acts import Act, act_for, acts_of
+from yolo_fs.phase.acts import act_for
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import DepartmentStatus, Next, StepStatus
 from yolo_fs.phase.root_cause import RootCause, root_cause
@@ -55,11 +55,6 @@ class PhaseBoard(Phase):
     def out_of_lane(self) -> tuple[Finding, ...]:
         """Decisions outside of somebody's authority, and messages along forbidden routes."""
         return out_of_lane(self.facts)
-
-    @cached_property
-    def acts(self) -> tuple[Act, ...]:
-        """What it waits for."""
-        return acts_of(self)
 
     @cached_property
     def root_cause(self) -> RootCause | None:
