@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from yolo_fs.core.reasons import Reason
 from yolo_fs.system.packaged import packaged
-
-_ROW = re.compile(r"^\| `([a-z0-9_]+)` \| .+? \| (.+) \|$", re.MULTILINE)
 
 
 def remedy_of(reason: Reason) -> str:
@@ -17,4 +13,6 @@ def remedy_of(reason: Reason) -> str:
         YoloError: FILE_MISSING where the installation is not whole.
     """
     page = packaged("_operations.md", "docs/operations.md").read_text(encoding="utf-8")
-    return next((remedy for code, remedy in _ROW.findall(page) if code == reason.value), "")
+    head = f"| `{reason.value}` | "
+    row = next((line for line in page.splitlines() if line.startswith(head)), "")
+    return row.removeprefix(head).partition(" | ")[2].removesuffix(" |")
