@@ -21,6 +21,7 @@ STARTS = {
     "git/runner.py": "Programs that are started: git;",
     "install/background.py": "Python with this package",
     "progress/gate_wait.py": "Python with this package",
+    "system/process_group.py": "what your own configuration names for escalations and as `verify_command`",
     "system/system.py": "`lsof` and `ps` where there is no `/proc`",
     "web/opening.py": "the browser for `board`",
 }
@@ -60,6 +61,7 @@ def starts(name: str) -> bool:
         (module == "subprocess" and function in ("run", "Popen", "call", "check_output", "check_call"))
         or (module == "os" and function.startswith(("exec", "spawn", "posix_spawn", "system", "popen")))
         or re.fullmatch(r"git\b.*\.execute", name) is not None
+        or name == "yolo_fs.system.process_group.start_group"
         or name in ("webbrowser.open", "pty.spawn", "asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell")
     )  # fmt: skip
 
