@@ -131,8 +131,11 @@ def _chapter(module: ModuleType, chapter: str, number: int) -> Iterator[str]:
     yield inspect.cleandoc(module.__doc__ or "")
     said = module_docs(inspect.getsource(module))
     sections: list[tuple[str, list[str]]] = []
-    for name, kind in vars(module).items() if chapter == "departments" else ():
-        if isinstance(kind, type) and issubclass(kind, Enum) and kind.__module__ == module.__name__:
+    for name, kind in vars(module).items():
+        if not (isinstance(kind, type) and issubclass(kind, Enum)):
+            continue
+        is_shown = chapter == "departments" or any(hasattr(member, "label") for member in kind)
+        if is_shown and kind.__module__ == module.__name__:
             sections.append((name, _names(kind)))
     plain = []
     printed: list[Any] = []

@@ -18,7 +18,7 @@ from yolo_fs.artifacts.table import Naming
 from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.core.ids import GRAMMAR, PLAN, TYPES, PlanId, Subject, TaskRef, read_scope
 from yolo_fs.protocol.departments import WORKING_NAMES, Dept
-from yolo_fs.protocol.workflow import STEPS
+from yolo_fs.protocol.workflow import STEPS, Trailer
 from yolo_fs.schemas.layout import Record
 
 Entry = Mapping[str, Any]
@@ -119,27 +119,18 @@ def _subject_of_escalation(
     return received if first.change is EscalationChange.RECEIVED else resolved
 
 
-KIND = "Yolo-Artifact"
-"""Trailer: the kind of the artifact that the subject names."""
-ORIGIN = "Yolo-Origin"
-"""Trailer of a copy: the clone that made the artifact, and its commit there; absent in the
-original."""
-WARNINGS = "Yolo-Warnings"
-"""Trailer: how many warnings the artifact had when committed; absent when there were none."""
-
-
 def trailers_of(place: Place, warning_count: int = 0) -> tuple[tuple[str, str], ...]:
     """Return the trailers by which programs find the commit again."""
-    warned = ((WARNINGS, str(warning_count)),) if warning_count else ()
-    trailers = [(KIND, place.artifact.kind)]
+    warned = ((Trailer.WARNINGS.value, str(warning_count)),) if warning_count else ()
+    trailers = [(Trailer.ARTIFACT.value, place.artifact.kind)]
     if place.phase:
-        trailers.append(("Yolo-Phase", str(place.phase)))
+        trailers.append((Trailer.PHASE.value, str(place.phase)))
     if place.plan:
-        trailers.append(("Yolo-Plan", str(place.plan)))
+        trailers.append((Trailer.PLAN.value, str(place.plan)))
     return (
         *trailers,
-        ("Yolo-Dept", place.department),
-        ("Yolo-Schema", f"artifact/{place.artifact.kind}/1"),
+        (Trailer.DEPT.value, place.department),
+        (Trailer.SCHEMA.value, f"artifact/{place.artifact.kind}/1"),
         *warned,
     )
 

@@ -21,9 +21,6 @@ from typing import NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, touches_phase
 from yolo_fs.artifacts.naming import (
-    KIND,
-    ORIGIN,
-    WARNINGS,
     is_named_by_change,
     is_sound,
     names_task,
@@ -40,6 +37,7 @@ from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import Finding, Reason, YoloError, errors, shortened
 from yolo_fs.git.history import LoggedCommit, log
 from yolo_fs.git.repository import Repository
+from yolo_fs.protocol.workflow import Trailer
 from yolo_fs.system.files import names_in
 from yolo_fs.workspace.own_files import HOOKS
 from yolo_fs.workspace.settings import Settings
@@ -172,7 +170,7 @@ def _order_changes(commit: LoggedCommit) -> tuple[tuple[str, str], ...] | None:
     """
     if len(commit.changes) == 1:
         return tuple(commit.changes)
-    kind = dict(commit.trailers).get(KIND)
+    kind = dict(commit.trailers).get(Trailer.ARTIFACT)
     placed = [(classify(path), (status, path)) for status, path in commit.changes[:3]]
     named = [pair for pair in placed if pair[0] and pair[0].artifact.kind == kind]
     others = [pair for pair in placed if pair not in named]
@@ -201,7 +199,9 @@ def _check_trailers(commit: LoggedCommit, place: Place) -> Iterator[Finding]:
     prescribed = trailers_of(place)
     # The number of warnings depends on the neighbours and settings of that time, and the origin
     # identifies a copy, so neither can be recomputed.
-    written = tuple(pair for pair in commit.trailers if pair[0] not in (WARNINGS, ORIGIN))
+    written = tuple(
+        pair for pair in commit.trailers if pair[0] not in (Trailer.WARNINGS, Trailer.ORIGIN)
+    )
     if written != prescribed:
         yield Finding(
             Reason.TRAILER_MISMATCH,

@@ -14,6 +14,7 @@ from yolo_fs.git.commit_object import read_commit_object, seconds_of
 from yolo_fs.git.object_format import GitObject
 from yolo_fs.git.repository import Repository
 from yolo_fs.git.runner import GitError
+from yolo_fs.protocol.workflow import Trailer
 from yolo_fs.system.files import content_of
 
 LONG_S = 300.0
@@ -53,7 +54,7 @@ class LoggedCommit(NamedTuple):
     @property
     def is_ours(self) -> bool:
         """Whether a coordinator made it."""
-        return any(key == "Yolo-Artifact" for key, _ in self.trailers)
+        return any(key == Trailer.ARTIFACT for key, _ in self.trailers)
 
 
 def log(

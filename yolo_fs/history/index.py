@@ -18,11 +18,11 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT, PROJECT_STATE
-from yolo_fs.artifacts.naming import WARNINGS, alike, purpose_of, undone_by, without_ticket
+from yolo_fs.artifacts.naming import alike, purpose_of, undone_by, without_ticket
 from yolo_fs.evidence.facts import NOWHERE, SourceCommit, touches
 from yolo_fs.git.history import LoggedCommit, has_trees, log_of_line, log_parents_first, main_line
 from yolo_fs.git.repository import Repository
-from yolo_fs.protocol.workflow import PHASE_COMPLETE
+from yolo_fs.protocol.workflow import PHASE_COMPLETE, Trailer
 from yolo_fs.system.database import Database, DatabaseError, in_memory, is_damage
 from yolo_fs.system.files import Content, read
 from yolo_fs.workspace.own_files import INDEX_LAYOUT, open_index
@@ -699,7 +699,7 @@ class _Writer:
             self._odd[row] = tuple(parent for parent, _ in parents)
         height = 1 + max((height for _, height in parents), default=0)
         position = NOWHERE if self._after is None else self._after + 1 + row - self._first
-        trailer = dict(commit.trailers).get(WARNINGS, "")
+        trailer = dict(commit.trailers).get(Trailer.WARNINGS, "")
         warnings = (
             int(trailer) if commit.is_ours and trailer.isdecimal() and len(trailer) < 10 else 0
         )

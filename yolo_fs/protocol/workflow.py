@@ -403,6 +403,30 @@ SOURCE_FORMAT = Subject("{type}({plan}): {task}")
 """Format of a Dev's source commits; the document's `{phase}-{plan}` is our `{plan}`: NN-MM."""
 
 
+class Trailer(StrEnum):
+    """A line below the message of an artifact's commit, by which programs find it again."""
+
+    label: str
+
+    def __new__(cls, key: str, label: str) -> Trailer:
+        member = str.__new__(cls, key)
+        member._value_ = key
+        member.label = label
+        return member
+
+    ARTIFACT = "Yolo-Artifact", "kind of the artifact, such as `plan`; every commit of ours has it"
+    PHASE = "Yolo-Phase", "phase of the artifact, `NN-slug`; absent above the phases"
+    PLAN = "Yolo-Plan", "its plan, `NN-MM`; absent where it belongs to none"
+    DEPT = "Yolo-Dept", "its department"
+    SCHEMA = "Yolo-Schema", "the format that it was judged by, `artifact/KIND/1`"
+    WARNINGS = "Yolo-Warnings", "how many warnings it had when committed; absent without any"
+    ORIGIN = (
+        "Yolo-Origin",
+        "of a copy: the clone that made it and its commit there, `CLONE/COMMIT`; absent in the "
+        "original",
+    )
+
+
 class StepCommit(NamedTuple):
     """What one step commits."""
 

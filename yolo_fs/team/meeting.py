@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.decide import EventSink
-from yolo_fs.artifacts.naming import KIND, ORIGIN, subject_of, trailers_of
+from yolo_fs.artifacts.naming import subject_of, trailers_of
 from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.checking.checker import Checker, previous_records
 from yolo_fs.checking.snapshots import WorkTree
@@ -36,6 +36,7 @@ from yolo_fs.git.index import IndexSync
 from yolo_fs.git.obstacles import Obstacles
 from yolo_fs.git.refs import RefUpdater
 from yolo_fs.git.repository import Head, Repository
+from yolo_fs.protocol.workflow import Trailer
 from yolo_fs.schemas.layout import Record
 from yolo_fs.system import failpoint
 from yolo_fs.system.files import Content, read
@@ -414,7 +415,7 @@ class TeamMeeting:
 
     def _origin_of(self, made: LoggedCommit | None, change: PathVersion, otherwise: str) -> str:
         """Return where a version was made: as its commit says and proves, else that commit."""
-        named = dict(made.trailers).get(ORIGIN, "") if made and made.is_ours else ""
+        named = dict(made.trailers).get(Trailer.ORIGIN, "") if made and made.is_ours else ""
         if is_proved(self._repository, named, change.path, change.blob):
             return named
         return f"{otherwise}/{change.commit}"
@@ -469,7 +470,7 @@ class TeamMeeting:
         if findings := (*wrong, *checked.secrets):
             return HeldBack(path, findings[0].reason, str(findings[0]))
         trailers = trailers_of(place, len(checked.faults))
-        copied = ((ORIGIN, incoming.origin),) if incoming.origin else ()
+        copied = ((Trailer.ORIGIN.value, incoming.origin),) if incoming.origin else ()
         subject = self._subject(place, checked.records, incoming.change.commit)
         return CommitRequest(path, data, subject, (*trailers, *copied), incoming.at)
 
@@ -581,10 +582,14 @@ class TeamMeeting:
         at = datetime.fromtimestamp(made.at_s, UTC) if made else None
         origin = self._origin_of(made, change, self.membership.clone)
         place = classify(change.path)
-        is_named = place and made and dict(made.trailers).get(KIND) == place.artifact.kind
+        is_named = (
+            place and made and dict(made.trailers).get(Trailer.ARTIFACT) == place.artifact.kind
+        )
         if made and made.is_ours and is_named:
-            trailers = tuple(pair for pair in made.trailers if pair[0] != ORIGIN)
-            return CommitRequest(change.path, data, made.subject, (*trailers, (ORIGIN, origin)), at)
+            trailers = tuple(pair for pair in made.trailers if pair[0] != Trailer.ORIGIN)
+            return CommitRequest(
+                change.path, data, made.subject, (*trailers, (Trailer.ORIGIN.value, origin)), at
+            )
         request = self._request(_Incoming(change, data, origin, at))
         return request or HeldBack(change.path, Reason.NOT_AN_ARTIFACT)
 

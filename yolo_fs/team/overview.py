@@ -10,13 +10,13 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from yolo_fs.artifacts.naming import ORIGIN
 from yolo_fs.core.reasons import Reason
 from yolo_fs.git.history import LoggedCommit, log, read_commit
 from yolo_fs.git.isolated import isolated_git
 from yolo_fs.git.repository import MAIN_LINES, Head, Repository, Setting
 from yolo_fs.git.runner import Git
 from yolo_fs.protocol.departments import WORKING_NAMES
+from yolo_fs.protocol.workflow import Trailer
 from yolo_fs.system.lock import holder
 from yolo_fs.team.membership import Membership, membership_of, memberships_beside
 from yolo_fs.team.merge_driver import DRIVER, command
@@ -96,7 +96,7 @@ class TeamObserver:
             trailers = dict(commit.trailers)
             if dept := trailers.get("Yolo-Lease"):
                 self._passed[dept] = commit.at_s
-            named = trailers.get(ORIGIN, "")
+            named = trailers.get(Trailer.ORIGIN, "")
             name = clone_in(named)
             if name and (name not in shown or self._is_proved(named, commit)):
                 before = self._made.get(name, CloneStanding(name))
