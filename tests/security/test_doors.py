@@ -1,8 +1,8 @@
 """Whatever is hostile in a repository, no door of the program runs it, writes outside, breaks, or hangs.
 
 A sample of doors, another with each run, is gone through in a few repositories that hold all hostile things there are;
-with `YOLO_SECURITY=1` every door in every way, with each group of things in a repository of its own. That each
-door there is has a way through it is asked in both.
+with `YOLO_ALL=1` every door in every way, and with `YOLO_SECURITY=1` so with each group of things in a repository of
+its own. That each door there is has a way through it is asked in all of them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ TOGETHER: Mapping[str, Sequence[str]] = {
     "links": ("planted membership", "own links", "tree links", "folder links"),
 }  # fmt: skip
 """Groups that stand in one repository when there is no time for each alone."""
-REPOSITORIES = {name: (name,) for name in GROUPS} if ALL else TOGETHER
+IS_EACH_ALONE = bool(os.environ.get("YOLO_SECURITY"))
+REPOSITORIES = {name: (name,) for name in GROUPS} if IS_EACH_ALONE else TOGETHER
 ONE_OF = 20
 """Of each sort of doors, one of so many is gone through in each repository."""
 
