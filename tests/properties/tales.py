@@ -58,7 +58,10 @@ def verdict_of_another_department(
     others = [each for each in DEPARTMENTS if each is not own]
     judge = ground.event(chance.choice(JUDGES), own)
     name = judge.name.removeprefix(prefix(own))
-    events[place_of(events, judge)] = judge._replace(name=prefix(chance.choice(others)) + name)
+    said = tuple({**line, "dt": "2026-02-18"} for line in judge.lines)  # not what theirs says
+    events[place_of(events, judge)] = judge._replace(
+        name=prefix(chance.choice(others)) + name, lines=said
+    )
     return judge.name
 
 

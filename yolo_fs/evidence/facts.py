@@ -616,14 +616,18 @@ def find_unreadable(
     `department`: whose; None for all. What such a file says is not known, so it holds what rests
     on it, as a file that is not there does not. What was there at the sign-off is signed.
     """
-    for filed in facts.filed:
+    for filed in sorted(facts.ask(_find_invalid), key=lambda each: each.place.path):
         place = filed.place
-        if filed.valid or place.phase is None or place.artifact.kind not in _RESTED_ON:
+        if place.phase is None or place.artifact.kind not in _RESTED_ON:
             continue
         if facts.signed_off and NOWHERE != filed.position <= facts.signed_off_at:
             continue
         if step in (None, place.artifact.step) and department in (None, place.department):
             yield place
+
+
+def _find_invalid(facts: PhaseFacts) -> tuple[Filed, ...]:
+    return tuple(filed for filed in facts.filed if not filed.valid)
 
 
 def unreadable(

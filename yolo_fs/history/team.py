@@ -570,6 +570,17 @@ class Team:
             }
         return {name: commit for name, commit in known.items() if commit}
 
+    def _find_work_of(self, task: str, files: Set[str]) -> str:
+        """Return the last commit that names a task and touches a file; empty without one. A clone
+        without trees does not know what a commit touches: there, the last that names the task.
+        """
+        touching = self.history_index.of_task_touching(task, files)
+        if touching or not self._repository.is_partial:
+            return touching
+        last = self.history_index.of_task(task)
+        commit = self.history_index.commit(last) if last else None
+        return last if commit and not commit.files else ""
+
     def _find_rewritten(
         self, filed: Sequence[Filed], gone: Set[str]
     ) -> Iterator[tuple[str, SourceCommit]]:
@@ -591,7 +602,7 @@ class Team:
             named = texts(summary.lines[0].get("ch")) if summary else ()
             lost = [name for name in named if name in gone]
             refs = [f"{plan.id}/{task.get('id')}" for task in plan.tasks] if lost else []
-            made = [self.history_index.of_task_touching(ref, plan.files) for ref in refs]
+            made = [self._find_work_of(ref, plan.files) for ref in refs]
             if all(made):
                 commits = [self.history_index.commit(oid) for oid in dict.fromkeys(made)]
                 free = [commit for commit in commits if commit and not _is_named(commit, named)]
