@@ -37,6 +37,7 @@ from yolo_fs.artifacts.export import (
 from yolo_fs.artifacts.table import GRADES, Check
 from yolo_fs.cli.main import VERBS, yolo_fs
 from yolo_fs.core.ids import Subject
+from yolo_fs.core.labelled import Labelled
 from yolo_fs.core.reasons import Exit, Level, Reason, exit_code_of
 from yolo_fs.protocol.verbs import OWN_VERB_BY_NAME, exits_of
 
@@ -134,7 +135,7 @@ def _chapter(module: ModuleType, chapter: str, number: int) -> Iterator[str]:
     for name, kind in vars(module).items():
         if not (isinstance(kind, type) and issubclass(kind, Enum)):
             continue
-        is_shown = chapter == "departments" or any(hasattr(member, "label") for member in kind)
+        is_shown = chapter == "departments" or issubclass(kind, Labelled)
         if is_shown and kind.__module__ == module.__name__:
             sections.append((name, _names(kind)))
     plain = []

@@ -11,17 +11,11 @@ from collections.abc import Collection
 from enum import StrEnum
 from typing import NamedTuple
 
+from yolo_fs.core.labelled import Labelled
 
-class Role(StrEnum):
+
+class Role(Labelled):
     """What somebody does, in any department; value as in agent names, `label` as in tables."""
-
-    label: str
-
-    def __new__(cls, name: str, label: str) -> Role:
-        member = str.__new__(cls, name)
-        member._value_ = name
-        member.label = label
-        return member
 
     ANALYZE = "analyze", "Analyze"
     PO = "po", "PO"

@@ -9,6 +9,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+from yolo_fs.core.labelled import Labelled
+
 
 class DirectiveRole(StrEnum):
     """The four roles of directive execution."""
@@ -151,16 +153,8 @@ PACKET_FIELDS = (
 """In the order of the packet."""
 
 
-class AgentType(StrEnum):
+class AgentType(Labelled):
     """Agents of the product workflow; value as in `agent_type`, `label` as in the headings."""
-
-    label: str
-
-    def __new__(cls, name: str, label: str) -> AgentType:
-        member = str.__new__(cls, name)
-        member._value_ = name
-        member.label = label
-        return member
 
     ORCHESTRATOR = "orchestrator", "Orchestrator"
     MARKET_RESEARCH = "market-research", "Market Research Agent"

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from yolo_fs.core.ids import Subject
+from yolo_fs.core.labelled import Labelled
 from yolo_fs.protocol.departments import Role
 
 
@@ -403,16 +404,8 @@ SOURCE_FORMAT = Subject("{type}({plan}): {task}")
 """Format of a Dev's source commits; the document's `{phase}-{plan}` is our `{plan}`: NN-MM."""
 
 
-class Trailer(StrEnum):
+class Trailer(Labelled):
     """A line below the message of an artifact's commit, by which programs find it again."""
-
-    label: str
-
-    def __new__(cls, key: str, label: str) -> Trailer:
-        member = str.__new__(cls, key)
-        member._value_ = key
-        member.label = label
-        return member
 
     ARTIFACT = "Yolo-Artifact", "kind of the artifact, such as `plan`; every commit of ours has it"
     PHASE = "Yolo-Phase", "phase of the artifact, `NN-slug`; absent above the phases"
