@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from yolo_fs.artifacts.table import ARTIFACTS, RUNTIME, Artifact, Naming, by_kind, shape_named
-from yolo_fs.core.reasons import Fault, Level, Reason
+from yolo_fs.core.reasons import Fault, Grade, Level, Reason
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.schemas.base import Wire, check
 from yolo_fs.schemas.layout import Format, Strictness
@@ -287,3 +287,56 @@ def test_rival_shape_is_told_how_to_change(
     (fault,) = check(shape, value)[1]
     assert fault.reason is Reason.RIVAL_SHAPE
     assert expected in fault.expected
+
+
+def shapes() -> list[tuple[str, type[Wire], dict[str, Any]]]:
+    """Return every shape of a good example's lines, with such a line."""
+    found: dict[str, tuple[type[Wire], dict[str, Any]]] = {}
+    for artifact, file in (case.values for case in cases("ok")):
+        lines = records(artifact, file)
+        for position, line in enumerate(lines):
+            shape = artifact.shape_of(line, position=position, first=lines[0])
+            if shape:
+                found.setdefault(shape.__name__, (shape, line))
+    return [(name, shape, line) for name, (shape, line) in found.items()]
+
+
+SPEAKING = {
+    "ArchivedFinding": ["finding", "q"], "CritiqueFinding": ["q"], "DebugReport": ["hypothesis"], "DocEntry": ["content"],
+    "EscalationLine": ["dec", "reason"], "Gap": ["desc"], "LoggedDecision": ["dec"], "PlanHeader": ["t"], "PlanTask": ["a"],
+    "PlannedTests": ["desc"], "QualityFinding": ["issue"], "Request": ["q"], "Requirement": ["id", "t"],
+    "ResearchFinding": ["finding", "q"], "ReviewFinding": ["issue"], "SecurityFinding": ["issue"],
+    "VerificationCheck": ["c"], "DesignToken": ["name", "val"], "ComponentSpec": ["name"], "UserFlowLine": ["name"],
+    "ComponentHandoff": ["component"], "EndpointContract": ["endpoint"], "Analysis": ["intent"],
+}  # fmt: skip
+"""Shape → the keys without whose text its record says nothing."""
+
+
+@pytest.mark.parametrize(
+    "blank", ["", "  ", "\t\n", "\u00a0"], ids=["empty", "spaces", "lines", "no_break_space"]
+)
+def test_a_record_that_says_nothing_is_refused_and_the_place_is_named(blank: str) -> None:
+    seen = {name: (shape, line) for name, shape, line in shapes()}
+    for name, wanted in SPEAKING.items():
+        shape, line = seen[name]
+        for key in wanted:
+            _, faults = check(shape, line | {key: blank})
+            told = [f for f in faults if f.at == f"/{key}"]
+            assert [f.reason for f in told] == [Reason.EMPTY_VALUE], (name, key, faults)
+            assert told[0].grade is Grade.MUST and ", such as " in told[0].expected, (name, key)
+
+
+def test_what_agents_leave_empty_beside_it_is_no_more_than_a_warning() -> None:
+    seen = {name: (shape, line) for name, shape, line in shapes()}
+    for name, key in (
+        ("CritiqueFinding", "ctx"),
+        ("ResearchFinding", "rel"),
+        ("PlanHeader", "obj"),
+        ("Gap", "act"),
+    ):
+        shape, line = seen[name]
+        _, faults = check(shape, line | {key: ""})
+        assert [(f.reason, f.grade) for f in faults] == [(Reason.EMPTY_VALUE, Grade.SHOULD)], (
+            name,
+            key,
+        )

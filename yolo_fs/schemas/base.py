@@ -142,6 +142,12 @@ def _advise_inside_path(text: str) -> str:
 
 Text = Annotated[str, Field(min_length=1, examples=["a sentence"], json_schema_extra=SHOULD)]
 """A text that says something."""
+Statement = Annotated[
+    str, _require_pattern(r"\S", "Login has no rate limit", "a text that says something")
+]
+"""The text without which a record says nothing: what was found, asked or decided."""
+Name = Annotated[str, _require_pattern(r"\S", "login-form", "a name")]
+"""What its record is about."""
 OneLine = Annotated[
     str,
     _require_pattern(
@@ -312,7 +318,8 @@ def _fault(shape: type[Wire], detail: ErrorDetails) -> Fault:
         grade = Grade(context["grade"])
         return Fault(own, at, context["message"], context["expected"], grade=grade)
     reason = _REASON_OF_TYPE.get(detail["type"], Reason.WRONG_TYPE)
-    if seen == "" and reason in (Reason.BAD_FORMAT, Reason.UNKNOWN_VALUE):
+    is_blank = isinstance(seen, str) and not seen.strip()
+    if is_blank and reason in (Reason.BAD_FORMAT, Reason.UNKNOWN_VALUE):
         reason = Reason.EMPTY_VALUE
     if reason is Reason.MISSING_KEY:
         message = f"{location[-1]!r} is absent"

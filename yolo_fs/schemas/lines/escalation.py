@@ -16,6 +16,7 @@ from yolo_fs.schemas.base import (
     IsoInstant,
     OneLine,
     Positive,
+    Statement,
     Text,
     Wire,
     fault,
@@ -38,7 +39,7 @@ class EscalationLine(Wire):
     """Moment."""
     agent: OneLine
     """Agent that escalates."""
-    reason: Text
+    reason: Statement
     """Why it cannot go on."""
     sb: Text
     """Scope boundary: why the matter is outside of its authority."""
@@ -63,7 +64,7 @@ class EscalationLine(Wire):
     """Recommendation."""
     opts: list[Text] | None = None
     """Options to choose from, 2 or 3, from the Architect upward."""
-    dec: Text | None = None
+    dec: Statement | None = None
     """Decision on its way down, on lines that are not resolved yet."""
     todo: list[Text] | None = None
     """Instructions that the decision comes with; `action_items` of document 000."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
+from yolo_fs.core.reasons import Reason
 from yolo_fs.schemas.base import (
     SHOULD,
     Field,
@@ -17,8 +18,11 @@ from yolo_fs.schemas.base import (
     IsoDate,
     NotedInstant,
     OneLine,
+    Statement,
     Text,
     Wire,
+    fault,
+    invariant,
 )
 
 ConfidencePercent = Annotated[
@@ -51,7 +55,7 @@ class CritiqueFinding(Wire):
     """Category."""
     sev: Literal["critical", "major", "minor"]
     """Severity."""
-    q: Text
+    q: Statement
     """Question: the finding itself."""
     ctx: Text
     """Context: why it matters here."""
@@ -73,7 +77,7 @@ class DebugReport(Wire):
         "evidence_against": Form.OBJECT_AS_TEXT,
     }
 
-    hypothesis: Text
+    hypothesis: Statement
     """Hypothesis."""
     evidence_for: list[Text]
     """What speaks for it."""
@@ -94,7 +98,7 @@ class LoggedDecision(Wire):
     """Timestamp."""
     agent: OneLine
     """Agent that decided."""
-    dec: Text
+    dec: Statement
     """Decision."""
     reason: Text
     """Reason."""
@@ -108,6 +112,18 @@ class LoggedDecision(Wire):
     """The plan `NN-MM`, task, department, or `FILE:RECORD`, that `kind` is about."""
     alts: list[Text] = Field(default_factory=list)
     """Alternatives that were considered."""
+
+    @invariant
+    def what_evidence_rests_on_is_justified(self) -> object:
+        """A decision of a `kind` gives its reason."""
+        if not self.kind or self.reason.strip():
+            return None
+        return fault(
+            Reason.EMPTY_VALUE,
+            f"{self.kind!r} without a reason",
+            expected="a text that says why",
+            at="/reason",
+        )
 
 
 Confidence = Literal["high", "medium", "low"]
@@ -127,11 +143,11 @@ class ResearchFinding(Wire):
         "resolved_at": Form.DAY_AS_MOMENT,
     }
 
-    q: Text
+    q: Statement
     """Question."""
     src: Literal["web", "docs", "codebase"]
     """Source of the answer."""
-    finding: Text
+    finding: Statement
     """Answer."""
     conf: Confidence
     """Confidence in it."""
@@ -158,7 +174,7 @@ class Request(Wire):
 
     accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.MOMENT_AS_DAY}
 
-    q: Text
+    q: Statement
     """Question."""
     src: Literal["pending"]
     """No source yet."""
@@ -192,9 +208,9 @@ class ArchivedFinding(Wire):
 
     accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.DAY_AS_MOMENT}
 
-    q: Text
+    q: Statement
     """Question."""
-    finding: Text
+    finding: Statement
     """Answer."""
     conf: Confidence
     """Confidence in it."""

@@ -14,10 +14,11 @@ from yolo_fs.schemas.base import (
     Field,
     Form,
     IsoDate,
+    Name,
     NotedPath,
     PlanName,
+    Statement,
     TaskName,
-    Text,
     Wire,
     fault,
     invariant,
@@ -55,9 +56,9 @@ class IntegrationChecks(Wire):
 class IntegrationFailure(Wire):
     """Why a check failed."""
 
-    check: Text
+    check: Name
     """Check."""
-    detail: Text
+    detail: Statement
     """What is wrong."""
     file: str = may_lack()
     """File that shows it; empty when there is none."""
@@ -169,7 +170,7 @@ class PlannedTests(Wire):
     """Test count."""
     red: bool
     """All of them fail, as they must before the code exists."""
-    desc: Text
+    desc: Statement
     """What they test."""
 
 

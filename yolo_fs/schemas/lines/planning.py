@@ -13,9 +13,11 @@ from yolo_fs.schemas.base import (
     Field,
     Form,
     IsoDate,
+    Name,
     NotedPath,
     PhaseNumber,
     PlanName,
+    Statement,
     TaskName,
     Text,
     Wire,
@@ -131,7 +133,7 @@ class TurboPlanHeader(Wire):
     """Phase."""
     n: PlanNumber
     """Plan number: `p` and `n` together are the plan id."""
-    t: Text
+    t: Statement
     """Title."""
     w: WaveNumber
     """Wave in which the plan runs."""
@@ -183,7 +185,7 @@ class TurboTask(Wire):
     """Task id within the plan."""
     tp: Text = ""
     """Type: `auto`, `checkpoint:…` or any other word."""
-    a: Text
+    a: Statement
     """Action: what to do."""
     f: list[NotedPath]
     """Files to touch."""
@@ -211,9 +213,9 @@ class Requirement(Wire):
 
     renamed_keys: ClassVar[Mapping[str, str]] = {"p": "pri", "d": "ac"}
 
-    id: Text
+    id: Name
     """Requirement id."""
-    t: Text
+    t: Statement
     """Title."""
     pri: Literal["must", "should", "nice"]
     """Priority."""

@@ -12,7 +12,17 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, ClassVar, Literal
 
 from yolo_fs.core.reasons import Reason
-from yolo_fs.schemas.base import SHOULD, Field, Form, Fraction, Text, Wire, fault, invariant
+from yolo_fs.schemas.base import (
+    SHOULD,
+    Field,
+    Form,
+    Fraction,
+    Name,
+    Text,
+    Wire,
+    fault,
+    invariant,
+)
 from yolo_fs.schemas.names import DepartmentName
 
 FlowName = Annotated[
@@ -31,9 +41,9 @@ class DesignToken(Wire):
 
     cat: Literal["color", "typography", "spacing", "elevation", "motion"]
     """Category."""
-    name: Text
+    name: Name
     """Name."""
-    val: Text
+    val: Name
     """Value."""
     sem: Text
     """Semantics: what the token is for."""
@@ -48,7 +58,7 @@ class ComponentSpec(Wire):
 
     id: Text = ""
     """Id, by which a contract may point at the component."""
-    name: Text
+    name: Name
     """Name."""
     desc: Text
     """What it does."""
@@ -69,7 +79,7 @@ class UserFlowLine(Wire):
 
     id: FlowName
     """Flow id."""
-    name: Text
+    name: Name
     """Name."""
     steps: list[Any] = Field(min_length=1, json_schema_extra=SHOULD)
     """Steps."""
@@ -84,7 +94,7 @@ class UserFlowLine(Wire):
 class ComponentHandoff(Wire):
     """The handoff of one component."""
 
-    component: Text
+    component: Name
     """Component."""
     status: Literal["ready", "delivered"]
     """Status."""
@@ -93,7 +103,7 @@ class ComponentHandoff(Wire):
 class EndpointContract(Wire):
     """A contract about one endpoint."""
 
-    endpoint: Text
+    endpoint: Name
     """Method and path."""
     status: Literal["proposed", "agreed", "implemented", "disputed"]
     """Status; only agreed and implemented let the gate pass."""
@@ -106,7 +116,7 @@ class Analysis(Wire):
     """Complexity class."""
     departments: list[DepartmentName] = Field(min_length=1)
     """Departments that the request needs."""
-    intent: Text
+    intent: Name
     """Intent class."""
     confidence: Fraction
     """Confidence from 0 to 1; below 0.6 the user is asked."""
@@ -130,7 +140,7 @@ class ScopeDocument(Wire):
 class RoadmapPhase(Wire):
     """One phase of the roadmap."""
 
-    id: Text
+    id: Name
     """Phase id."""
     depends_on: list[Text] | None = None
     """Phases that come first; absent or null for none."""

@@ -17,6 +17,7 @@ from yolo_fs.schemas.base import (
     Number,
     PhaseNumber,
     PlanName,
+    Statement,
     TaskName,
     Text,
     Wire,
@@ -63,7 +64,7 @@ class VerificationCheck(Wire):
 
     renamed_keys: ClassVar[Mapping[str, str]] = {"check": "c", "result": "r", "detail": "ev"}
 
-    c: Text
+    c: Statement
     """Check: what was looked at."""
     r: Literal["pass", "fail", "warn"]
     """Result."""
@@ -144,7 +145,7 @@ class QualityFinding(Wire):
     """Line number from 1; 0 when the finding concerns the whole file."""
     sev: Literal["critical", "major", "minor"]
     """Severity."""
-    issue: Text
+    issue: Statement
     """What is wrong."""
     sug: Text
     """Suggestion."""
@@ -186,7 +187,7 @@ class SecurityFinding(Wire):
     """Severity."""
     f: NotedPath
     """File."""
-    issue: Text
+    issue: Statement
     """What is wrong."""
     fix: Text
     """How to mend it."""

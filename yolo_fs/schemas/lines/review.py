@@ -15,6 +15,7 @@ from yolo_fs.schemas.base import (
     NotedPath,
     OneLine,
     PlanName,
+    Statement,
     Text,
     Wire,
     may_lack,
@@ -88,7 +89,7 @@ class ReviewFinding(Wire):
     """Line number from 1; 0 when the finding concerns the whole file."""
     sev: Literal["critical", "major", "minor", "nit"]
     """Severity."""
-    issue: Text
+    issue: Statement
     """What is wrong."""
     sug: Text
     """Suggestion."""
@@ -101,7 +102,7 @@ class DocEntry(Wire):
     """Type of documentation."""
     path: NotedPath
     """File that it went into."""
-    content: Text
+    content: Statement
     """What it says, in short."""
     section: Text
     """Section of the file."""
@@ -114,7 +115,7 @@ class ManualTest(Wire):
 
     id: ManualTestName
     """Manual test id."""
-    desc: Text
+    desc: Statement
     """What was tried."""
     r: Literal["pass", "fail"]
     """Result."""
@@ -142,7 +143,7 @@ class Gap(Wire):
     """Gap id."""
     sev: Literal["critical", "major", "minor"]
     """Severity."""
-    desc: Text
+    desc: Statement
     """What is missing."""
     exp: Text
     """Expected."""
