@@ -178,7 +178,8 @@ def _answer_subagent_start(request: HookRequest) -> HookAnswer:
     """Return the state of an agent's own work and the scope of its role."""
     actor = request.actor
     if actor is None:
-        return HookAnswer()
+        named = Audience(request.nobody)
+        return HookAnswer(context=_brief(request.input.cwd, named) if request.nobody else "")
     brief = _brief(request.input.cwd, Audience(actor.name, actor.department))
     scope = "\n".join(_scope_of(actor))
     if _PHASE in scope and (phase := _at_work(request)):

@@ -188,6 +188,18 @@ def test_a_subagent_answers_for_its_own_artifacts_alone(team: Team) -> None:
     assert asked(team, told | {"agent_type": "yolo-fe-dev"})[0] == {}
 
 
+@pytest.mark.parametrize(
+    ("agent", "told"),
+    [("yolo-criitc", "criitc is no agent of this company. Did you mean critic?"), ("Explore", "")],
+)
+def test_an_agent_that_there_is_not_is_told_so_as_it_starts(
+    team: Team, agent: str, told: str
+) -> None:
+    starts = {"hook_event_name": "SubagentStart", "agent_type": agent, "cwd": str(team.root)}
+    said = str(asked(team, starts)[0])
+    assert (told in said) if told else said == "{}"
+
+
 @pytest.mark.proves("hosts:5", "hosts:14")
 @pytest.mark.parametrize(
     ("told", "is_held"),

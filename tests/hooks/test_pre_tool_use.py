@@ -207,6 +207,34 @@ def test_the_table_of_forbidden_acts_is_long() -> None:
     assert len(FORBIDDEN) >= 220
 
 
+@pytest.mark.parametrize(
+    ("announced", "agent", "meant"),
+    [
+        ("developer", "", "dev"),
+        ("yolo-criitc", "", "critic"),
+        ("emperor", "", "There are: "),
+        ("", "yolo-criitc", "critic"),
+        ("", "yolo:yolo-dev2", "dev"),
+    ],
+)
+def test_who_says_to_be_an_agent_that_there_is_not_writes_nothing_of_the_plan_and_reads_which_was_meant(
+    team: Team, monkeypatch: pytest.MonkeyPatch, announced: str, agent: str, meant: str
+) -> None:
+    if announced:
+        monkeypatch.setenv("YOLO_FS_AGENT", announced)
+    for command in (f"echo {{}} > {PHASE}/critique.jsonl", f"rm {PHASE}/01-01.plan.jsonl"):
+        told = verdict(team, agent, command)
+        assert told.startswith("denied No agent of the company is named"), told
+        assert (meant if meant.startswith("There") else f"Did you mean {meant}?") in told, told
+    for command in (f"cat {PHASE}/01-01.plan.jsonl", "echo > src/other.ts", "git status"):
+        assert verdict(team, agent, command) == "passes", "that is not ours to refuse"
+
+
+@pytest.mark.parametrize("agent", ["general-purpose", "Explore", "code-reviewer", "dev-helper"])
+def test_an_agent_of_the_hosts_own_is_asked_for_no_rights(team: Team, agent: str) -> None:
+    assert verdict(team, agent, f"echo {{}} > {PHASE}/critique.jsonl") == "passes"
+
+
 @pytest.mark.proves("002:294")
 @pytest.mark.parametrize(
     ("agent", "recipient", "is_denied"),

@@ -8,7 +8,7 @@ import re
 import sys
 
 from yolo_fs.core.foreign_json import parse
-from yolo_fs.core.tool_calls import PATH_KEYS, agent_in, command_in, given_to
+from yolo_fs.core.tool_calls import ANNOUNCED, PATH_KEYS, agent_in, command_in, given_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself would cost a third of what an answer may cost
@@ -187,7 +187,9 @@ def is_hosts_own(payload: Question) -> bool:
 def with_role(payload: Question) -> Question:
     """Return the input with the role from the environment, if the input has none."""
     role = os.environ.get(AGENT) or os.environ.get(ROLE, "")
-    return payload if not role or agent_in(payload) else {**payload, "agent_type": role}
+    if not role or agent_in(payload):
+        return payload
+    return {**payload, "agent_type": role, ANNOUNCED: True}
 
 
 def first_text(payload: Question, *keys: str) -> str:

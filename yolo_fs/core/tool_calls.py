@@ -25,6 +25,10 @@ def is_mcp(tool: object) -> bool:
     return isinstance(tool, str) and (tool.startswith(MCP_PREFIXES) or tool in RESOURCE_READERS)
 
 
+ANNOUNCED = "yolo_fs_announced"
+"""Key of a payload whose agent is not named by the host, but by its environment."""
+
+
 def agent_in(payload: Mapping[str, Any]) -> str:
     """Return the agent that a request names; empty if it names none."""
     named = (payload.get(key) for key in AGENT_KEYS)

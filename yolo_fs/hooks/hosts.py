@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from yolo_fs.core.tool_calls import PATH_KEYS, agent_in, command_in, given_to, is_mcp
+from yolo_fs.core.tool_calls import ANNOUNCED, PATH_KEYS, agent_in, command_in, given_to, is_mcp
 from yolo_fs.hooks.effects import Effect, Touch
 from yolo_fs.hooks.mcp_calls import speaks_for, touches_of
 from yolo_fs.hooks.shell import UNKNOWN
@@ -30,6 +30,8 @@ class HookInput(NamedTuple):
     """The agent's working directory: base of relative paths."""
     agent: str = ""
     """Kind of the agent, such as `yolo-dev`; empty for the session itself."""
+    is_announced: bool = False
+    """Whether the environment names the agent, and not the host."""
     call: CommandReading = CommandReading()
     """What the call of a tool does."""
     is_repeated: bool = False
@@ -75,6 +77,7 @@ def parse_input(
         host=host,
         cwd=cwd,
         agent=agent_in(payload),
+        is_announced=ANNOUNCED in payload,
         call=_read_tool_call(payload, environment or {}),
         is_repeated=payload.get("stop_hook_active") is True or _number(payload, "loop_count") > 0,
         is_aborted=_text(payload, "status") in _ABORTED,

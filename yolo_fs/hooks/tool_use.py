@@ -39,6 +39,7 @@ from yolo_fs.kept.selection import MOST_BYTES, KeptCause
 from yolo_fs.kept.service import Keeper, Leaf, read_leaf
 from yolo_fs.protocol.departments import DEPARTMENTS
 from yolo_fs.protocol.handoffs import directive_role
+from yolo_fs.protocol.roster import bare_name, hint_for_agent
 from yolo_fs.protocol.verbs import Whose
 from yolo_fs.system.heartbeats import active_agent, append
 from yolo_fs.workspace.settings import load_in_force
@@ -66,6 +67,8 @@ class HookRequest:
         """The asking agent: named by the host, or else by the planning tree."""
         self.actor = self._find_actor()
         """None for an unknown agent."""
+        self.nobody = self._find_nobody()
+        """What an asker calls itself that says it is of the company, and is not; or empty."""
 
     def _find_actor(self) -> Actor | None:
         """Return the asking actor; None if it is unknown."""
@@ -73,6 +76,17 @@ class HookRequest:
             return self.access.actor(self.role) if self.role else None
         except YoloError:
             return None
+
+    def _find_nobody(self) -> str:
+        """Return the name of an asker that says it is one of the company, which has none such.
+
+        An agent of the host's own, or of its user's, is not asked by which rights it works.
+        """
+        given = self.input.agent
+        says_so = given.rpartition(":")[2].strip().lower().startswith("yolo-")
+        is_ours = says_so or self.input.is_announced or not given
+        is_known = self.actor is not None or directive_role(self.role)
+        return "" if is_known or not is_ours or self.input.is_served else bare_name(self.role)
 
     def paths(self, touch: Touch) -> Iterator[str]:
         """Yield the files of a touch, relative to the repository, with patterns expanded."""
@@ -410,6 +424,9 @@ class Guard:
         if actor and touch.writes and (refusal := self._refuse_nested(path)):
             return refusal
         is_served = self._request.input.is_served
+        is_made = touch.effect not in (Effect.READ, Effect.ALTER) and touch.is_certain
+        if self._request.nobody and is_made and path.startswith(f"{PLANNING_ROOT}/"):
+            return _format_stranger(self._request.nobody)
         if actor is None and not is_served:
             return ""
         if not touch.is_certain:
@@ -552,6 +569,17 @@ class Guard:
 
 _OF_FOLDERS = (Effect.REMOVE, Effect.FILL)
 """Effects on a folder that are effects on everything in it."""
+
+
+def _format_stranger(name: str) -> str:
+    """Return the refusal of one who would write as an agent that there is not."""
+    hint = hint_for_agent(name)
+    meant = hint.partition(" There are: ")[0] if hint.startswith("Did you mean") else hint
+    return (
+        f"No agent of the company is named {safe(name, 80)!r}, and below {PLANNING_ROOT}/ each "
+        f"writes by its own rights. {meant}\n"
+        "Instead: ask your user to start you under the right name, at the host or in YOLO_FS_AGENT."
+    )
 
 
 def _holds_rules(path: str) -> bool:
