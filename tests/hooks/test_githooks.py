@@ -414,3 +414,24 @@ def test_a_shared_hook_that_is_asked_whether_it_runs_says_so(root: Path) -> None
     asked = [sys.executable, "-m", "yolo_fs", "git-hook", "pre-commit"]
     done = subprocess.run(asked, cwd=root, env=env, capture_output=True, text=True, check=False)
     assert (done.returncode, "answers pre-commit" in done.stdout) == (77, True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+def test_where_a_mount_runs_no_program_that_is_said_once_and_nothing_is_installed_again(
+    root: Path,
+) -> None:
+    install(root)
+    look = (
+        "import sys; from yolo_fs.git.repository import Repository as R;"
+        "from yolo_fs.hooks.doctor import examine; from yolo_fs.hooks.githooks import plan_install;"
+        "r = R('.'); print([f.message for f in examine(r)], {type(d).__name__ for d in plan_install(r)})"
+    )
+    mount = (
+        'mount --bind "$0" "$0" && mount -o remount,noexec,bind "$0" && cd "$0" || exit 77; "$@"'
+    )
+    command = ["unshare", "--mount", "sh", "-c", mount, str(root), sys.executable, "-c", look]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == 77:
+        pytest.skip("no mounts here")
+    told = f"{root}/.git/hooks is mounted with noexec, so git runs no hook there"
+    assert done.stdout.strip() == f"['{told}'] {{'HookFileKept'}}", done.stderr

@@ -27,6 +27,7 @@ from yolo_fs.hooks.githooks import (
     Refuse,
     broken,
     content_of,
+    is_noexec,
     layout,
     plan_install,
     split_first,
@@ -37,6 +38,9 @@ from yolo_fs.protocol.hooks import HOST_BY_NAME, Host
 from yolo_fs.system.files import content_of as bytes_of
 
 _AGAIN = "Run 'yolo-fs hooks install'."
+_NO_HOOKS = (
+    "Mount it without noexec. Until then the daemon and 'yolo-fs verify' check what is committed."
+)
 
 
 def examine(repository: Repository, *, asks: bool = True) -> Iterator[Finding]:
@@ -58,6 +62,10 @@ def examine(repository: Repository, *, asks: bool = True) -> Iterator[Finding]:
             return
     for root in repository.work_trees():
         place = layout(root)
+        if is_noexec(place.git_folder):
+            message = f"{place.git_folder} is mounted with noexec, so git runs no hook there"
+            yield broken(place.git_folder, message, _NO_HOOKS)
+            continue
         for name in NAMES:
             wrong = _find_visible_defect(place, name, wanted.get(place.file(name)))
             has_section = BEGIN.encode() in (content_of(place.file(name)) or b"")

@@ -153,7 +153,7 @@ def plan_install(repository: Repository) -> tuple[Deed, ...]:
     before = content_of(own)
     ours = (
         HookFileKept(own)
-        if before == wanted and os.access(own, os.X_OK)
+        if before == wanted and _is_executable(own)
         else HookFileChange(own, before, wanted, 0o700)
     )
     return (
@@ -224,7 +224,7 @@ def _plan_section(repository: Repository, place: Layout, name: str) -> tuple[Dee
     made_by_us = MADE_BY_US.encode() in before
     first, rest = split_first(bare)
     after = first + section(name, made_by_us=made_by_us) + rest
-    is_right = after == before and (place.is_husky or os.access(path, os.X_OK))
+    is_right = after == before and (place.is_husky or _is_executable(path))
     return (HookFileKept(path) if is_right else HookFileChange(path, before, after, mode),)
 
 
@@ -239,7 +239,7 @@ def _runs_ours_first(path: str) -> bool:
     """Whether a hook is one of pre-commit, which runs the hook that it found before its own."""
     return (
         _PRE_COMMIT in (content_of(path) or b"")
-        and os.access(path + _FORMER, os.X_OK)
+        and _is_executable(path + _FORMER)
         and BEGIN.encode() in (content_of(path + _FORMER) or b"")
     )
 
@@ -374,6 +374,22 @@ _SNIPPETS = {
         for end in ("yml", "yaml", "toml", "json")
     },
 }
+
+
+def is_noexec(folder: str) -> bool:
+    """Return whether a folder is on a file system that runs no programs."""
+    with contextlib.suppress(OSError):
+        return bool(os.statvfs(folder).f_flag & os.ST_NOEXEC)
+    return False
+
+
+def _is_executable(path: str) -> bool:
+    """Return whether a file may be run, as far as it is up to the file."""
+    if os.access(path, os.X_OK):
+        return True
+    with contextlib.suppress(OSError):
+        return is_noexec(path) and bool(os.stat(path).st_mode & 0o111)
+    return False
 
 
 def broken(path: str, message: str, hint: str, command: str = "") -> Finding:
