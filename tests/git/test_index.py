@@ -91,6 +91,61 @@ def test_two_hundred_artifacts_leave_all_work_of_the_user_as_it_was(
     user.fsck()
 
 
+MARKS = {
+    "S": ("--skip-worktree",),
+    "h": ("--assume-unchanged",),
+    "s": ("--skip-worktree", "--assume-unchanged"),
+}
+
+
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize("is_late", [False, True])
+def test_what_the_user_has_marked_stays_marked_with_the_content_that_is_committed(
+    user: User, engine: Engines, request: pytest.FixtureRequest, mark: str, is_late: bool
+) -> None:
+    fill(user)
+    one = engine(user)
+    one.put_and_follow(PLAN, LINE)
+    if is_late:
+        request.getfixturevalue("late_index")
+    for option in MARKS[mark]:
+        user.git("update-index", option, "--", PLAN)
+    before = user.snapshot()["index"].split(b"\0")
+    for number in range(3):  # the third is drafted by a git that has read the index before
+        line = f'{{"p":"{number}"}}\n'
+        one.put_and_follow(PLAN, line)
+        assert user.staged(PLAN) == entry(user, line, mark)
+        others = [
+            line for line in user.snapshot()["index"].split(b"\0") if PLAN.encode() not in line
+        ]
+        assert others == [line for line in before if PLAN.encode() not in line]
+    user.git("update-index", "--no-skip-worktree", "--", PLAN)
+    user.git("update-index", "--no-assume-unchanged", "--", PLAN)
+    one.put_and_follow(PLAN, LINE)
+    assert user.staged(PLAN) == entry(user, LINE), "a mark that is taken away stays away"
+
+
+def test_a_mark_is_owed_while_another_git_holds_the_index(
+    user: User, engine: Engines, late_index: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = engine(user)
+    one.put_and_follow(PLAN, LINE)
+    user.skip(PLAN)
+    mark = IndexSync._mark
+
+    def held(self: IndexSync, *given: Any) -> bool:
+        index_lock(user).touch()
+        return mark(self, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(IndexSync, "_mark", held)
+        one.put(PLAN, '{"p":"02"}\n')
+        assert not one.follower.follow()
+    index_lock(user).unlink()
+    assert one.follower.follow()
+    assert user.staged(PLAN) == entry(user, '{"p":"02"}\n', "S")
+
+
 def test_the_stash_the_configuration_and_the_work_tree_stay(user: User, engine: Engines) -> None:
     user.write("README.md", "changed\n")
     user.git("stash", "push", "--quiet")

@@ -10,7 +10,7 @@ import contextlib
 import errno
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 _INTENT_TO_ADD = 1 << 29
 """Intent-to-add flag of an index entry, as `ls-files --debug` prints it."""
 _UPDATE = ("update-index", "-z", "--add", "--index-info")
+_MARKS: Mapping[str, Callable[[str], bool]] = MappingProxyType(
+    {
+        "--skip-worktree": lambda tag: tag in "Ss",
+        "--assume-unchanged": str.islower,
+    }
+)
+"""Option of `update-index` → whether a tag of `ls-files -v` says that an entry has its mark."""
 _NO_SECOND_NAMES = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK)
 """Errors of a file system without hard links, or without any between these two folders."""
 CONFLICT = "conflict"
@@ -169,6 +176,10 @@ class IndexSync:
         """First path component → its entries in the index that we put in place last."""
         self._listed_at: Stamp | None = None
         """The stamp of that index; None when it is not known to be ours."""
+        self._tags: dict[str, str] = {}
+        """Path → tag of its entry, where its user has marked it; `--index-info` drops the mark."""
+        self._owed: dict[str, str] = {}
+        """Those of them whose entry we have replaced and not marked yet."""
         self._executable: set[str] = set()
         """Paths whose entries must be executable."""
         self.diverged: set[str] = set()
@@ -194,8 +205,10 @@ class IndexSync:
                 {path: self._repository.is_executable_at(tip, path) for path in entries}
             )
             failpoint.reach("index.begun")
-            if not self._put(entries):
+            self._owed |= self._tags_of(entries)
+            if not self._put(entries) or not self._mark(self._owed):
                 return False
+            self._owed.clear()
             failpoint.reach("index.followed")
             self._placed |= {path: blob for path, blob in entries.items() if blob}
             if self._repository.head().tip == tip:
@@ -268,6 +281,7 @@ class IndexSync:
             self._put(entries, {"GIT_INDEX_FILE": draft})
         repository, durable = self._repository, self._repository.objects.is_durable
         remember_files(draft, repository.root, entries, repository.object_format, durable=durable)
+        self._mark(self._tags_of(entries), {"GIT_INDEX_FILE": draft})
         for path, blob in entries.items():
             self._listed[_top(path)][path] = blob
         return DraftFacts(draft, basis, is_changed=True)
@@ -376,9 +390,15 @@ class IndexSync:
         wanted, listed = list(paths), {} if listed is None else listed
         if tops := sorted({_top(path) for path in wanted} - listed.keys()):
             listed |= {top: {} for top in tops}
+            marked = dict[str, str]()
             for entry in self._repository.staged(*tops):
                 blob = CONFLICT if entry.is_conflicted else entry.oid
                 listed[_top(entry.path)][entry.path] = blob
+                if any(has(entry.tag) for has in _MARKS.values()):
+                    marked[entry.path] = entry.tag
+            self._tags = {
+                path: tag for path, tag in self._tags.items() if _top(path) not in tops
+            } | marked
         staged = {
             path: listed[_top(path)].get(path) or _file_above(path, listed[_top(path)])
             for path in wanted
@@ -402,19 +422,35 @@ class IndexSync:
     def _put(
         self, entries: Mapping[str, str | None], more: Mapping[str, str] = MappingProxyType({})
     ) -> bool:
-        if not entries:
-            return True
+        return not entries or self._update(_UPDATE, self._lines(entries), more)
+
+    def _update(self, command: Sequence[str], given: bytes, more: Mapping[str, str]) -> bool:
+        """Let git change the index; return whether it did (False: another git holds the lock)."""
         try:
             # When git writes the index, it runs the filter of every file as young as the index
             # itself: no filter may run.
             settings = self._repository.programs_off(also_own_filters=True)
-            self._repository.git.run(
-                *_UPDATE, given=self._lines(entries), settings=settings, more=more
-            )
+            self._repository.git.run(*command, given=given, settings=settings, more=more)
         except GitError as error:
             if "index.lock" in error.said:
                 return False
             raise
+        return True
+
+    def _tags_of(self, entries: Mapping[str, str | None]) -> dict[str, str]:
+        return {
+            path: self._tags[path] for path, blob in entries.items() if blob and path in self._tags
+        }
+
+    def _mark(
+        self, tags: Mapping[str, str], more: Mapping[str, str] = MappingProxyType({})
+    ) -> bool:
+        """Mark entries as their user had them; return whether that was done."""
+        for option, has in _MARKS.items():
+            marked = [path for path, tag in tags.items() if has(tag)]
+            given = b"".join(os.fsencode(path) + b"\0" for path in marked)
+            if marked and not self._update(("update-index", "-z", option, "--stdin"), given, more):
+                return False
         return True
 
     def _lines(self, entries: Mapping[str, str | None]) -> bytes:

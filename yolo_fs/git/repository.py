@@ -96,6 +96,8 @@ class StagedEntry(NamedTuple):
     oid: str
     stage: str
     """`0`; `1` to `3` while a merge conflict is unresolved."""
+    tag: str = "H"
+    """Letter of `ls-files -v`: `S` for skip-worktree, a small one for assume-unchanged."""
 
     @property
     def is_file(self) -> bool:
@@ -411,11 +413,11 @@ class Repository:
 
     def staged(self, *paths: str) -> Iterator[StagedEntry]:
         """Yield the entries of the index, only those at and below `paths` if any are given."""
-        answer = self.git.run("ls-files", "--stage", "-z", "--", *paths)
+        answer = self.git.run("ls-files", "--stage", "-v", "-z", "--", *paths)
         for line in filter(None, answer.out.split(b"\0")):
             facts, _, name = line.partition(b"\t")
-            mode, oid, stage = facts.decode().split(" ")
-            yield StagedEntry(os.fsdecode(name), mode, oid, stage)
+            tag, mode, oid, stage = facts.decode().split(" ")
+            yield StagedEntry(os.fsdecode(name), mode, oid, stage, tag)
 
     def has_conflicts(self) -> bool:
         """Return whether the index holds unmerged entries."""
