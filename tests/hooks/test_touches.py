@@ -89,7 +89,7 @@ def test_each_program_that_writes_where_an_argument_says_is_seen_by_each_of_its_
         assert ".yolo-planning" in written(" ".join((program, option, ".yolo-planning")))
     before = ["a", "b"][: (row.operands.start or 0) % 3 if row.operands.start != -1 else 2]
     for last in [S] if row.operands != slice(0, 0) else []:
-        given = before[len(word) if row.operands.start == 1 else 0 :]
+        given = before[len(word) if row.operands.start in (1, 2) else 0 :]
         assert S in written(" ".join((program, *word, *given, last)))
         if word:
             assert S not in written(" ".join((program, *given, last)))

@@ -24,13 +24,22 @@ _CODE_WRITES = re.compile(
      (?:remove|unlink|rename|replace|copy|move|rm|cp|mv|write|append|truncate|delete|create|symlink
      |link)
     |\b(?:writeFile|appendFile|writeFileSync|unlinkSync|rmSync)\b
-    |\b(?:dump|unlink|file_put_contents)\s*\(?""",
+    |\b(?:dump|unlink|file_put_contents)\s*\(?
+    |\b(?:extractall|urlretrieve|FileIO|createWriteStream|openSync|cpSync|copy|copyfile|chmod|chown
+     |utime|sqlite3\.connect|os\.open)\(
+    |\bIO\.write|\bFileUtils\.
+    |\bopen\s*\(?[^()]{0,80}["']\+?>|\.open\(\s*(?:mode\s*=\s*)?["'][rb]*[wax]
+    |["']r(?:b?\+|\+b)["']
+    |inplace\s*=|\bfopen\([^()]{0,200}["'][wax]""",
     re.VERBOSE,
 )
 _CODE_OPTION = re.compile(r"-[A-Za-z]*[ceEpr]|--eval|--print")
 _CODE_RUNS = re.compile(
     r"\b(?:exec|eval|system|popen|subprocess|spawn\w*|child_process|b64decode)\b|`"
 )
+
+_CHANGES = re.compile(r"\b(?:rm|mv|cp|tee|dd|ln|truncate|touch|sed -i|unlink)\b|>")
+"""Programs that code may run to change a file."""
 
 
 def examine_interpreter(program: Program) -> Seen:
@@ -40,7 +49,7 @@ def examine_interpreter(program: Program) -> Seen:
         yield from examine_own_verb(ours)
         return
     in_place = name in ("perl", "ruby") and any(
-        re.match(r"-[a-z]*i", word.text) for word in program.arguments
+        re.match(r"-[a-z0-9]*i", word.text) for word in program.arguments
     )
     codes = dict.fromkeys(
         word.text for word in program.arguments if re.search(r"[\s()=;]", word.text)
@@ -99,5 +108,8 @@ def _of_code(program: Program, code: str) -> Seen:
     put_together = (posixpath.join(folder, name) for folder in folders for name in names)
     effect = Effect.WRITE if writes else Effect.READ
     yield from (Touch(path, effect) for path in chain(dict.fromkeys(paths), put_together))
+    yield from (Touch(folder, Effect.FILL) for folder in folders if writes)
+    if runs and _CHANGES.search(code):
+        yield from (Touch(path, Effect.FILL) for path in dict.fromkeys(paths))
     if runs or (writes and not paths):
         yield Undecided(program.line)

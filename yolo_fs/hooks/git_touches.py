@@ -45,7 +45,7 @@ def of_git(program: Program) -> Seen:
             folder = value if option in ("-C", "--work-tree") else folder
             if option == "-c":
                 yield from touch_named(value.partition("=")[2])
-            is_unchecked = is_unchecked or value.lower().startswith("core.hookspath=")
+        is_unchecked = is_unchecked or value.lower().startswith("core.hookspath=")
     if at == len(words):
         return
     verb = words[at].text
@@ -153,8 +153,13 @@ _NO_VERIFY = ("--no-verify", "--no-verif", "--no-veri")
 
 def _moves_hooks(program: Program) -> bool:
     """Return whether the command permanently changes where git looks for its hooks."""
+    if program.name != "git config":
+        return False
     names = [word.text.lower() for word in program.operands()]
-    return program.name == "git config" and "core.hookspath" in names[:-1]
+    is_dropped = program.has("--unset", "--unset-all") or names[:1] == ["unset"]
+    parts = ("--remove-section", "--rename-section", "remove-section", "rename-section")
+    is_whole = any(word.text in parts for word in program.arguments) and "core" in names
+    return is_whole or "core.hookspath" in (names if is_dropped else names[:-1])
 
 
 def _touch_pathspecs(
@@ -230,7 +235,11 @@ def _examine_git_archive(program: Program) -> Seen:
 
 def _git_reads(program: Program) -> Seen:
     """A file whose content git shows or keeps, without any commit."""
-    yield from touch_all(program.values("-f", "--file"), Effect.READ)
+    is_set = program.has("--unset", "--add", "--replace-all", "-e", "--edit")
+    is_read = program.has("--get", "--get-all", "--get-regexp", "-l", "--list")
+    is_set = is_set or (len(program.operands()) - len(program.values("-f")) > 1 and not is_read)
+    effect = Effect.WRITE if is_set and program.name == "git config" else Effect.READ
+    yield from touch_all(program.values("-f", "--file"), effect)
     if program.name == "git hash-object":
         yield from touch_all(program.operands(), Effect.READ)
     else:
@@ -266,6 +275,16 @@ def _git_makes_tree(program: Program) -> Seen:
     verb, *words = program.operands() or [Word("")]
     if verb.text == "add":
         yield from (NewTree(word.text) for word in words)
+    yield from _git_makes_repository(program)
+
+
+def _git_makes_repository(program: Program) -> Seen:
+    """A repository within the planning tree, where nobody would look for one."""
+    folders = program.values("--prefix", "-P", "--separate-git-dir")
+    for word in (*program.operands(), *folders):
+        above, tree, below = word.marked.partition(".yolo-planning")
+        if below:
+            yield from touch_of(Word(above + tree), Effect.FILL)
 
 
 def _git_overwrites(program: Program) -> Seen:
@@ -293,6 +312,7 @@ _GIT_VERBS = key_by_name(
         "config hash-object": _git_reads,
         "add stage commit update-index": _git_stages,
         "worktree": _git_makes_tree,
+        "clone init submodule subtree": _git_makes_repository,
         "reset stash apply am checkout-index read-tree": _git_overwrites,
     }
 )

@@ -46,7 +46,7 @@ class Program(NamedTuple):
                 ["-v"],
                 ["-V"],
             )
-            if runner is None or only_asks:
+            if runner is None or only_asks or not runner.runs(words, at + 1):
                 break
             at = runner.behind(words, at + 1)
             takes_input = takes_input or name in ("xargs", "parallel")
@@ -78,7 +78,7 @@ class Program(NamedTuple):
 
     def operands(self) -> list[Word]:
         """Return the arguments that are neither options nor their values."""
-        valued = VALUED.get(self.name, "").split()
+        valued = VALUED.get(self.name.replace(" ", "-"), "").split()
         operands: list[Word] = []
         words = iter(self.arguments)
         for word in words:
@@ -122,6 +122,8 @@ def _fill_in(arguments: Sequence[Word], given: Sequence[str]) -> Iterator[Word]:
 def input_of(command: SimpleCommand) -> str | None:
     """Return the text that a command reads, or the patterns of the names in it; None if unknown."""
     source = command.source
+    if source is not None and [word.text for word in source.words] == ["cat"]:
+        return input_of(source) if command.text_in is None else command.text_in
     if command.text_in is not None or source is None or source.redirections or not source.words:
         return command.text_in
     name, arguments = posixpath.basename(source.words[0].text), source.words[1:]
@@ -143,8 +145,11 @@ def _listed(arguments: Sequence[Word]) -> str:
     """Return patterns of what `ls` prints: files as they are named, what is in a folder by name."""
     named = [word for word in arguments if not word.text.startswith("-")]
     is_flat = any(re.match("-[a-zA-Z]*d", word.text) for word in arguments)
+    hidden = any(re.match("-[a-zA-Z]*[aA]|--a", word.text) for word in arguments)
     as_named = [word.pattern for word in named if is_flat or word.is_pattern]
-    return " ".join(as_named if len(as_named) == len(named) and named else (*as_named, "[!.]*"))
+    if len(as_named) == len(named) and named:
+        return " ".join(as_named)
+    return " ".join((*as_named, "[!.]*", *([".[!.]*"] if hidden else ())))
 
 
 def _found(arguments: Sequence[Word]) -> str | None:
@@ -155,7 +160,9 @@ def _found(arguments: Sequence[Word]) -> str | None:
     places = [root.text.rstrip("/") for root in roots] or ["."]
     if not names and not all(".yolo-planning" in place for place in places):
         return None
-    return " ".join(f"{place}/**/{name}" for place in places for name in names or ["*"])
+    below = (f"{place}/**/{name}" for place in places for name in names or ["*"])
+    here = (f"{place}/{name}" for place in places for name in names)  # `**` may not be read so
+    return " ".join((*below, *here))
 
 
 _PRINTS: Mapping[str, Callable[[Sequence[Word]], str | None]] = {
@@ -176,11 +183,15 @@ class _Runner(NamedTuple):
     """Number of its own operands before that program."""
     words: str = ""
     """The subcommands that run a program; empty when it has no subcommands."""
+    folder: str = ""
+    """Its options that say where the program runs."""
+
+    def runs(self, words: Sequence[Word], at: int) -> bool:
+        """Return whether it runs a program here; `at`: where its own arguments begin."""
+        return not self.words or (at < len(words) and words[at].text in self.words.split())
 
     def behind(self, words: Sequence[Word], at: int) -> int:
         """Return the index of the program that it runs; `at`: where its own arguments begin."""
-        if self.words and (at >= len(words) or words[at].text not in self.words.split()):
-            return len(words)
         at += 1 if self.words else 0
         skips = self.skips
         while at < len(words):
@@ -203,8 +214,9 @@ def key_by_name(groups: Mapping[str, _Row]) -> dict[str, _Row]:
 
 RUNNERS = key_by_name(
     {
-        "sudo": _Runner("-u -g -p -h -C -D"),
-        "env": _Runner("-u -C"),
+        "sudo": _Runner("-u -g -p -h -C -D --chdir --user", folder="-D --chdir"),
+        "env": _Runner("-u -C --chdir --unset", folder="-C --chdir"),
+        "doas": _Runner("-u -C"),
         "nice": _Runner("-n"),
         "ionice": _Runner("-c -n"),
         "timeout": _Runner("-s -k", skips=1),
@@ -222,7 +234,9 @@ RUNNERS = key_by_name(
         "uv": _Runner("--with --group --extra -p --python", words="run"),
         "bundle": _Runner(words="exec"),
         "poetry pipenv hatch pdm pipx": _Runner("--spec", words="run"),
-        "exec doas command builtin nohup setsid busybox coproc bunx entr unbuffer": _Runner(),
+        "runuser": _Runner("-u -g -G -s -w"),
+        "exec command builtin noglob nohup setsid busybox toybox": _Runner(),
+        "coproc bunx entr unbuffer": _Runner(),
     }
 )
 
@@ -255,6 +269,18 @@ VALUED = key_by_name(
         "script": "-c -T -O -I -B -o -E -m",
         "ssh": "-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w",
         "git": "-C -c --git-dir --work-tree --namespace",
+        "git-clone": "-o -b -u -c -j --depth --branch --origin --config --reference --template"
+        " --separate-git-dir --filter",
+        "git-init": "-b --initial-branch --template --separate-git-dir --object-format",
+        "git-worktree": "-b -B --reason",
+        "git-submodule": "-b --name --reference --depth",
+        "git-merge-file": "-L",
+        "split": "-a -b -C -l -n -t --additional-suffix --filter",
+        "csplit": "-b -f -n --prefix --suffix-format",
+        "mktemp": "-p --suffix",
+        "openssl": "-in -out -keyout",
+        "curl": "-o -X -H -d -F -u -A -b -c -D -e -K -m -T -w --output --header --data",
+        "wget": "-O -o -a -i -P -e -t -T -U --header",
     }
 )
 """Options whose next word is a value, where it would otherwise be taken for a file."""

@@ -27,6 +27,8 @@ from yolo_fs.protocol.verbs import ALWAYS, OWN_VERB_BY_NAME, PROGRAM_NAMES, Whos
 
 _SCRIPT_WRITES = re.compile(r"(?:^|[;/}\d\s])w\s+([^\s;}]+)")
 """The command `w FILE` of sed."""
+_SCRIPT_NAMES = re.compile(r"w([^\s;}]+)")
+"""What may be a file of the command `wFILE` of sed, or the end of a word."""
 _SCRIPT_READS = re.compile(r"(?:^|[;/}\d\s])[rRe]\s+([^;}\n]+)")
 """The commands `r FILE` and `R FILE` of sed, and `e COMMAND`."""
 _QUOTED = re.compile(r"\"([^\"]+)\"")
@@ -40,7 +42,7 @@ _WITHOUT_FILES = """
 """Programs that read the content of no argument and of no option."""
 _WITH_LISTS = "date file du tree"
 """Programs that read a file only as a list, by an option."""
-_RUN_ELSEWHERE = """
+RUNS_ELSEWHERE = """
     docker-compose kubectl helm terraform npm yarn pip pip3 brew apt-get apt systemctl ping history
 """
 """Programs whose operands are rarely files, and are read where they are."""
@@ -53,7 +55,7 @@ _LANGUAGES = """
 """Programs with a language of their own, in which a command may read a file: `.read FILE`."""
 WITH_LANGUAGE = frozenset(_LANGUAGES.split())
 READS_NOTHING = frozenset(
-    f"{_WITHOUT_FILES} {_WITH_LISTS} {_RUN_ELSEWHERE} ssh rm rmdir unlink mkdir chmod chown touch"
+    f"{_WITHOUT_FILES} {_WITH_LISTS} {RUNS_ELSEWHERE} ssh rm rmdir unlink mkdir chmod chown touch"
     " mv ln".split()
 )
 
@@ -69,6 +71,9 @@ def _removes(program: Program) -> Seen:
 def _compresses(program: Program) -> Seen:
     keeps = program.has("-c", "--stdout", "-k", "--keep", "-l", "-t")
     yield from touch_all(program.operands(), Effect.READ if keeps else Effect.REMOVE)
+    if not program.has("-c", "--stdout", "-l", "-t"):
+        for word in program.operands():  # what was packed
+            yield from touch_of(Word(posixpath.splitext(word.marked)[0]), Effect.FILL)
 
 
 def _alters(program: Program) -> Seen:
@@ -117,8 +122,10 @@ def _examine_list_reader(program: Program) -> Seen:
     names = input_of(program.command)
     if names is None and program.command.source:
         names = UNKNOWN
-    if program.has("-i", "-r", "--extract"):
-        yield from _unpacked(program, program.values("-D", "--directory"))
+    passes = program.has("-p", "--pass-through") or program.name == "pax"
+    if program.has("-i", "-r", "--extract") or passes:
+        passed = program.operands()[-1:] if passes else []
+        yield from _unpacked(program, [*program.values("-D", "--directory"), *passed])
     for name in (names or "").split():
         yield from touch_of(Word(name), Effect.READ)
     yield from examine_unknown_program(program)
@@ -137,6 +144,7 @@ def copies(program: Program) -> Seen:
     if not target:
         sources, target = sources[:-1], sources[-1:]
     taken = {"mv": Effect.REMOVE, "ln": Effect.ALTER}.get(program.name, Effect.READ)
+    taken = Effect.REMOVE if program.has("--remove-source-files") else taken
     is_deep = program.name in ("rsync", "scp") or program.has("-r", "-R", "-a", "--recursive")
     for source in sources:
         for seen in touch_of(source, taken):
@@ -156,6 +164,8 @@ def copies(program: Program) -> Seen:
 def _names_of_copies(program: Program, sources: Sequence[Word]) -> list[str]:
     """Return under which names sources come into a folder; empty for one whose content does."""
     is_rsync = program.name == "rsync"
+    if is_rsync and program.has("--files-from", "-R", "--relative"):
+        return [""]
     if program.has("-T", "--no-target-directory") and not is_rsync:
         return [""] * len(sources)
     texts = (source.text if is_rsync else source.text.rstrip("/") for source in sources)
@@ -174,7 +184,22 @@ def _linked(sources: Sequence[Word], targets: Sequence[Word]) -> Iterator[Touch]
 
 def _examine_make(program: Program) -> Seen:
     yield from touch_all(program.values("-f", "--file", "--makefile"), Effect.READ)
-    yield from touch_named(input_of(program.command) or "")
+    yield from _may_be_written(input_of(program.command) or "")
+
+
+def _may_be_written(*texts: str) -> Seen:
+    """Yield that what a text in a language of its own names may be read, and written over."""
+    for seen in chain.from_iterable(map(touch_named, texts)):
+        yield seen
+        yield Touch(seen.path, Effect.FILL)
+
+
+def examine_language(program: Program) -> Seen:
+    """A program with commands of its own, in its arguments or on its input."""
+    texts = (*(word.text for word in program.arguments), input_of(program.command) or "")
+    yield from _may_be_written(*texts)
+    if any(".yolo-planning" in text for text in texts):
+        yield Undecided(program.line)
 
 
 def _examine_dd(program: Program) -> Seen:
@@ -201,20 +226,38 @@ def _examine_sed(program: Program) -> Seen:
         scripts, operands = operands[:1], operands[1:]
     effect = Effect.WRITE if program.has("-i", "--in-place") else Effect.READ
     yield from touch_all(operands, effect)
+    if any(word.text in _STANDARD_INPUT for word in program.values("-f", "--file")):
+        scripts = [*scripts, Word(input_of(program.command) or "")]
     for script in scripts:
         yield from (Touch(path, Effect.WRITE) for path in _SCRIPT_WRITES.findall(script.text))
-        yield from chain.from_iterable(map(touch_named, _SCRIPT_READS.findall(script.text)))
+        yield from (Touch(path, Effect.FILL) for path in _SCRIPT_NAMES.findall(script.text))
+        yield from _may_be_written(*_SCRIPT_READS.findall(script.text))
+        if script.text.endswith("e"):  # what it puts in is run
+            yield from _may_be_written(*script.text.split("/"))
+
+
+_STANDARD_INPUT = ("-", "/dev/stdin")
 
 
 def _examine_awk(program: Program) -> Seen:
-    operands = program.operands()
-    if not program.has("-f"):
-        for script in operands[:1]:
-            yield from (Touch(path, Effect.WRITE) for path in _AWK_WRITES.findall(script.text))
-            yield from chain.from_iterable(map(touch_named, _QUOTED.findall(script.text)))
-            if "system(" in script.text:
-                yield Undecided(program.line)
-        operands = operands[1:]
+    operands, scripts = program.operands(), []
+    if any(word.text in _STANDARD_INPUT for word in program.values("-f")):
+        scripts = [Word(input_of(program.command) or "")]
+    elif not program.has("-f"):
+        scripts, operands = operands[:1], operands[1:]
+    for script in scripts:
+        yield from (Touch(path, Effect.WRITE) for path in _AWK_WRITES.findall(script.text))
+        quoted = _QUOTED.findall(script.text)
+        if "system(" in script.text:
+            yield Undecided(program.line)
+        if "system(" in script.text or ("print" in script.text and re.search("[>|]", script.text)):
+            given = (*program.values("-v"), *program.command.environment)
+            texts = (word.text.partition("=")[2] for word in given)
+            yield from _may_be_written(*quoted, "".join(quoted), *texts)
+            if "ARGV" in script.text:
+                yield from touch_all(operands, Effect.FILL)
+        else:
+            yield from chain.from_iterable(map(touch_named, quoted))
     effect = Effect.WRITE if "inplace" in program.line else Effect.READ
     yield from touch_all(operands, effect)
 
@@ -371,7 +414,7 @@ PROGRAMS = key_by_name(
         "make gmake": _examine_make,
         "cpio bsdcpio pax": _examine_list_reader,
         _WITH_LISTS: _reads_lists,
-        _RUN_ELSEWHERE: _runs_elsewhere,
+        RUNS_ELSEWHERE: _runs_elsewhere,
         "ssh": _examine_ssh,
         "docker podman": _examine_docker,
     }

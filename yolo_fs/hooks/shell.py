@@ -347,7 +347,7 @@ class _Reader:
                 return []
             case ["case" | "for" | "select", *_]:
                 return []
-            case ["function", *_]:
+            case ["function", *_] | ["coproc", _, "{"]:
                 return self._strip_keywords(words[2:])
         return words
 

@@ -31,11 +31,14 @@ from yolo_fs.hooks.effects import (
     touch_of,
 )
 from yolo_fs.hooks.git_touches import of_git
-from yolo_fs.hooks.program import RUNNERS, Program, input_of, touch_options
+from yolo_fs.hooks.program import RUNNERS, Program, input_of, key_by_name, touch_options
 from yolo_fs.hooks.program_touches import (
+    PROGRAMS,
     READS_NOTHING,
+    RUNS_ELSEWHERE,
     WITH_LANGUAGE,
     WITHOUT_OPTIONS,
+    examine_language,
     examine_program,
     examine_unknown_program,
 )
@@ -47,7 +50,7 @@ from yolo_fs.hooks.shell import (
     Word,
     simple_commands,
 )
-from yolo_fs.protocol.verbs import Whose
+from yolo_fs.protocol.verbs import PROGRAM_NAMES, Whose
 
 
 class CommandReading(NamedTuple):
@@ -100,6 +103,10 @@ def read_command(command: str, variables: Mapping[str, str] | None = None) -> Co
     reads = [touch.path for touch in touches if not touch.writes]
     if UNKNOWN in "".join((*reads, *undecided)):  # a name that is put together is made of words
         touches += (Touch(f"{UNKNOWN}/{name}", Effect.READ) for name in names_in(command))
+    if any(touch.path == UNKNOWN for touch in touches if touch.writes):  # as `set -- FILE; rm $1`
+        known = {touch.path for touch in touches}
+        named = (name for name in names_in(command) if ".yolo-planning" in name)
+        touches += (Touch(path, Effect.FILL) for path in named if path not in known)
     undecided += [touch.path for touch in touches if touch.writes and not touch.is_certain]
     unchecked = [part.what for part in seen if isinstance(part, Unchecked)]
     destructions = tuple(part for part in seen if isinstance(part, Destruction))
@@ -158,12 +165,27 @@ _PATCHED = re.compile(
 def _examine_text(text: str, look: _Look) -> Seen:
     for command in simple_commands(text, look.variables, look.allowance):
         inner = look._replace(variables={**look.variables, "PWD": command.folder})
-        for seen in chain(_examine_redirections(command), _examine_program(command, inner)):
-            if isinstance(seen, Touch | NewTree):
-                seen = replace(seen, path=posixpath.join(command.folder, seen.path))
-            elif isinstance(seen, Destruction):
-                seen = seen.below(command.folder)
-            yield seen
+        yield from _below(command.folder, _examine_redirections(command))
+        entered = posixpath.join(command.folder, _folder_entered(command))
+        yield from _below(entered, _examine_program(command, inner))
+
+
+def _below(folder: str, seen: Seen) -> Seen:
+    for each in seen:
+        if isinstance(each, Touch | NewTree):
+            each = replace(each, path=posixpath.join(folder, each.path))
+        elif isinstance(each, Destruction):
+            each = each.below(folder)
+        yield each
+
+
+def _folder_entered(command: SimpleCommand) -> str:
+    """Return where a program runs, as an option says of what runs it: `env -C FOLDER`."""
+    folder = ""
+    for name, own in _runners(command):
+        for word in own.values(*RUNNERS[name].folder.split()):
+            folder = posixpath.join(folder, word.text)
+    return folder
 
 
 def _examine_redirections(command: SimpleCommand) -> Iterator[Touch]:
@@ -183,13 +205,16 @@ def _examine_program(command: SimpleCommand, look: _Look) -> Seen:
     if program.name not in WITHOUT_OPTIONS:
         yield from touch_options(program)
     if program.name in WITH_LANGUAGE:
-        texts = (*(word.text for word in program.arguments), input_of(command) or "")
-        yield from chain.from_iterable(map(touch_named, texts))
-        if any(".yolo-planning" in text for text in texts):
-            yield Undecided(program.line)
+        yield from examine_language(program)
+    yield from _examine_given_texts(program, look)
     if re.search(r"\s", program.name):  # as in `flock FILE -c 'TEXT'` and `watch 'TEXT'`
         text = " ".join((program.name, *(word.text for word in program.arguments)))
         yield from _examine_shell(Program("eval", (Word(text),), command), look)
+    elif program.name in _SOURCES and any(
+        re.match(r"/dev/(?:fd|stdin)", word.text) for word in program.arguments
+    ):
+        yield Undecided(program.line)
+        yield from _examine_shell(program, look)
     elif program.name in _SHELLS or program.name in _RUN_TEXT:
         yield from _examine_shell(program, look)
     elif _INTERPRETERS.fullmatch(program.name):
@@ -203,14 +228,86 @@ def _examine_program(command: SimpleCommand, look: _Look) -> Seen:
         yield from of_git(program)
     else:
         yield from examine_program(program)
+        if program.name not in _KNOWN:
+            yield from _examine_program_within(program, look)
+
+
+_KNOWN = frozenset(PROGRAMS) - frozenset(RUNS_ELSEWHERE.split())
+_NAMES_OF_SUBCOMMANDS = """
+    install link make rename time jar zip trash strip file ssh docker date
+"""
+_CHANGES = (
+    (frozenset(PROGRAMS) | {"tee", "touch", "truncate", "sponge", "sh", "bash", "zsh"})
+    - READS_NOTHING.difference(("rm", "rmdir", "unlink", "mv", "ln", "chmod", "chown", "touch"))
+    - frozenset((*_NAMES_OF_SUBCOMMANDS.split(), *PROGRAM_NAMES))
+)
+"""Programs that change files, by names that are no subcommands of others."""
+
+
+def _examine_program_within(program: Program, look: _Look) -> Seen:
+    """An unknown program may run the one that is named in its arguments: `unshare -r rm FILE`."""
+    for at, word in enumerate(program.arguments):
+        if posixpath.basename(word.text) in _CHANGES:
+            words = program.arguments[at:]
+            yield from _examine_program(replace(program.command, words=words, environment=()), look)
+            return
+
+
+def _examine_given_texts(program: Program, look: _Look) -> Seen:
+    """Commands in options and variables that a program gives to a shell."""
+    texts = [word.text for word in program.values(*_RUN_OPTIONS.get(program.name, "").split())]
+    if program.name == "git":
+        texts = [text.partition("=")[2] if "=" in text else text for text in texts]
+        texts = [text[1:] if text.startswith("!") else f"git {text}" for text in texts] + texts
+        verbs = [word.text for word in program.arguments[:2]]
+        if verbs in (["bisect", "run"], ["submodule", "foreach"]):
+            texts.append(" ".join(word.text for word in program.arguments[2:]))
+    for word in program.command.environment:
+        name, _, value = word.text.partition("=")
+        if _RUN_VARIABLES.search(name):
+            texts.append(value.lstrip("|"))
+        elif _WRITE_VARIABLES.search(name):
+            yield Touch(value, Effect.FILL)
+    for text in texts:
+        if re.search(r"\s", text) and look.depth < _MOST_NESTED:
+            yield from _examine_text(text, look._replace(depth=look.depth + 1))
+
+
+_RUN_OPTIONS = key_by_name(
+    {
+        "git": "-c -x --exec --extcmd -O --open-files-in-pager --tree-filter --index-filter"
+        " --env-filter --msg-filter --commit-filter --upload-pack --receive-pack",
+        "just": "--command -c",
+        "npx npm": "-c --call",
+        "tar bsdtar gtar": "--to-command -I --use-compress-program --checkpoint-action",
+        "rsync": "-e --rsh",
+        "split": "--filter",
+    }
+)
+"""Options whose value is run."""
+_RUN_VARIABLES = re.compile(
+    r"(?:EDITOR|PAGER|VISUAL|BROWSER|COMMAND|_DIFF|LESSOPEN|LESSCLOSE|_SSH)$"
+)
+"""Names of variables whose value is run."""
+_WRITE_VARIABLES = re.compile(r"TRACE|_INDEX_FILE$|HISTFILE$|COVERAGE_FILE$|_LOG$")
+"""Names of variables whose value is a file that is written."""
+
+
+def _runners(command: SimpleCommand) -> Iterator[tuple[str, Program]]:
+    """Yield the programs that run the program of a command, each with its own arguments."""
+    words, at, behind = command.words, 0, 0
+    while at < len(words) and (name := posixpath.basename(words[at].text)) in RUNNERS:
+        if not RUNNERS[name].runs(words, at + 1):
+            return
+        behind = RUNNERS[name].behind(words, at + 1)
+        yield name, Program(name, words[at + 1 : behind], command)
+        at = behind
 
 
 def _examine_runners(command: SimpleCommand) -> Iterator[Touch]:
     """Yield what the programs touch that run the program of a command."""
-    words, at, behind = command.words, 0, 0
-    while at < len(words) and (runner := RUNNERS.get(posixpath.basename(words[at].text))):
-        behind = runner.behind(words, at + 1)
-        own = Program(posixpath.basename(words[at].text), words[at + 1 : behind], command)
+    words = command.words
+    for _, own in _runners(command):
         for word in own.arguments:
             if re.match(r"\w+=", word.text):
                 yield from touch_named(word.text)
@@ -222,7 +319,7 @@ def _examine_runners(command: SimpleCommand) -> Iterator[Touch]:
             lists = [word.text in ("::::", "::::+") for word in words]
             given = words[lists.index(True) :] if True in lists else ()
             yield from touch_all([word for word in given if ":" not in word.text], Effect.READ)
-        at = behind
+            yield from touch_all(own.values("--joblog", "--results"), Effect.FILL)
 
 
 def _split_by_env(command: SimpleCommand) -> str | None:
@@ -242,8 +339,12 @@ def _split_by_env(command: SimpleCommand) -> str | None:
 
 _SPLITS = re.compile(r"-[iv0]*S|--split-string=?")
 
-_SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "fish"))
-_RUN_TEXT = frozenset(("eval", "trap", "su", "script"))
+_NAMES_OF_SHELLS = "sh bash zsh dash ksh fish ash csh tcsh mksh rbash xonsh nu pwsh"
+_SHELLS = frozenset(_NAMES_OF_SHELLS.split())
+_RUN_TEXT = frozenset(
+    ("eval", "trap", "su", "script", "alias", "hyperfine", "at", "batch", "crontab")
+)
+_SOURCES = frozenset(("source", "."))
 _INTERPRETERS = re.compile(r"(?:python|pypy)[0-9.]*|node|perl|ruby|deno|bun|php|lua|tsx|ts-node")
 
 
@@ -255,6 +356,8 @@ def _examine_shell(program: Program, look: _Look) -> Seen:
         texts = [" ".join(word.text for word in program.arguments)]
     if (given_in := input_of(program.command)) is not None:
         texts.append(given_in)
+    if program.name == "alias":
+        texts = [word.text.partition("=")[2] for word in program.arguments]
     for text in texts:
         if UNKNOWN in text or look.depth == _MOST_NESTED:
             yield Undecided(program.line)
@@ -262,6 +365,8 @@ def _examine_shell(program: Program, look: _Look) -> Seen:
             yield from _examine_text(text, look._replace(depth=look.depth + 1))
     if program.name == "script":
         yield from touch_all(program.operands(), Effect.WRITE)
+        logs = "-O -B -I -T --log-out --log-io --log-timing --log-in"
+        yield from touch_all(program.values(*logs.split()), Effect.FILL)
     if program.name in _SHELLS:
         for word in program.arguments:
             if word not in given and re.search(r"[./]", word.text):  # a script is read, too
@@ -276,12 +381,17 @@ def _examine_find(program: Program, look: _Look) -> Seen:
     actions = [at for at, text in enumerate(texts) if text in _FIND_RUNS]
     ends = [at for at, text in enumerate(texts) if text in (*_FIND_RUNS, ";", "+")]
     ends.append(len(texts))
+    written = program.values("-fprint", "-fprint0", "-fls", "-fprintf")
+    yield from touch_all(written, Effect.WRITE)
     roots = []
     for word in program.arguments:
         if word.text.startswith(("-", "(", "!")):
             break
         roots.append(word)
     names = [*program.values("-name"), *program.values("-iname")]
+    if program.name == "fd":  # whose pattern comes first
+        before = program.arguments[: actions[0]] if actions else program.arguments
+        names, roots = [], [word for word in before if not word.text.startswith("-")][1:]
     removes_or_writes, reads = "-delete" in texts, False
     is_bare = not names  # then only what is asked for by name is looked at
     for at in actions:
