@@ -37,6 +37,75 @@ def test_a_phase_is_not_complete_beside_a_failure(name: str) -> None:
     assert "st" in claims((phase,), STATE)
 
 
+APPROVED = [{"plan": plan, "r": "approve", "cycle": 1} for plan in ("01-01", "01-02")]
+GRAVE = {"f": "src/auth.ts", "sev": "critical", "issue": "Tokens are logged"}
+
+
+@pytest.mark.proves("002:126", "002:131")
+@pytest.mark.parametrize(
+    ("name", "lines", "agent", "said"),
+    [
+        ("code-review.jsonl", [*APPROVED, GRAVE], "dev", "approve contradicts sev critical"),
+        ("code-review.jsonl", [*APPROVED, GRAVE | {"sev": "major"}], "dev", "approve contradicts sev major"),
+        ("code-review.jsonl", [APPROVED[0] | {"tdd": "fail"}, APPROVED[1]], "dev", "approve contradicts tdd fail"),
+        ("verification.jsonl", [{"r": "PASS", "fl": 1}], "qa", "PASS contradicts fl 1"),
+        ("verification.jsonl", [{"r": "PASS"}, {"c": "It signs", "r": "fail"}], "qa", "PASS contradicts r fail"),
+        ("qa-code.jsonl", [{"r": "PASS", "lint": {"err": 2}}], "qa-code", "PASS contradicts lint.err 2"),
+        ("qa-code.jsonl", [{"r": "PASS"}, GRAVE | {"sev": "major"}], "qa-code", "PASS contradicts sev major"),
+        ("security-audit.jsonl", [{"r": "WARN", "critical": 1}], "security", "WARN contradicts critical 1"),
+        (
+            "integration-gate-result.jsonl",
+            [{"r": "FAIL"}, {"r": "PASS", "checks": {"api": "fail"}}],
+            "integration-gate",
+            "PASS contradicts checks.api fail",
+        ),
+        (
+            ".qa-gate-results.jsonl",
+            [{"gl": "post-phase", "r": "PASS", "gates": {"fl": 1}}],
+            "lead",
+            "PASS contradicts gates.fl 1",
+        ),
+    ],
+)  # fmt: skip
+def test_a_verdict_that_its_own_evidence_contradicts_opens_nothing_and_says_so(
+    name: str, lines: list[dict[str, Any]], agent: str, said: str
+) -> None:
+    phase = Phase(facts(complete() | {name: lines}))
+    asked, lacks = (
+        phase.progress.next,
+        [one for step in phase.progress.every_step for one in step.missing],
+    )
+
+    assert not phase.is_complete
+    assert asked is not None and asked.agent == agent
+    assert any(said in lack for lack in lacks)
+    assert phase.sign_off[0] is Decision.HOLD and said in phase.sign_off[1]
+
+
+@pytest.mark.parametrize("name", ["code-review.jsonl", "qa-code.jsonl"])
+def test_what_contradicted_itself_at_the_sign_off_is_signed_with_it(name: str) -> None:
+    lines = [*APPROVED, GRAVE] if name.startswith("code") else [{"r": "PASS", "lint": {"err": 2}}]
+    known = facts(complete() | {name: lines}, signed_off="0" * 40, signed_off_at=7)
+    verdict = next(one for one in known.filed if one.place.name == name)
+
+    assert Phase(known.with_filed(verdict._replace(position=7))).is_complete
+    assert not Phase(known.with_filed(verdict._replace(position=8))).is_complete
+
+
+def test_a_failed_gate_of_the_phase_is_the_leads_before_qa_begins() -> None:
+    content = complete() | {".qa-gate-results.jsonl": [{"gl": "post-phase", "r": "FAIL"}]}
+    asked = Phase(facts(content)).progress.next
+    assert asked and (asked.agent, asked.why) == ("lead", "the post-phase QA gate failed")
+
+
+@pytest.mark.parametrize(
+    "name", ["verification.jsonl", "qa-code.jsonl", "integration-gate-result.jsonl"]
+)
+def test_a_partial_result_is_reviewed_and_not_shipped(name: str) -> None:
+    decision, why = Phase(facts(complete() | {name: [{"r": "PARTIAL"}]})).sign_off
+    assert decision is Decision.REVIEW and why.endswith("says PARTIAL")
+
+
 def test_neither_is_a_phase_whose_sign_off_a_commit_records() -> None:
     content = complete() | {"verification.jsonl": FAILED["verification.jsonl"]}
 

@@ -42,12 +42,18 @@ READER_REASONS = frozenset({
 CHECKED_LATER = frozenset({
     "escalation/out_of_range__time_goes_back",
     "plan/dependency_cycle__two_tasks", "plan/self_reference__task_waits_for_itself",
+    "code-review/state_conflict__approved_although_tests_came_late",
     "code-review/state_conflict__approved_beside_critical",
     "verification/state_conflict__pass_with_failed_check", "verification/state_conflict__pass_with_failed_count",
     "qa-code/state_conflict__pass_with_critical_finding", "qa-code/state_conflict__pass_with_failed_tests",
+    "qa-code/state_conflict__pass_with_lint_errors", "qa-code/state_conflict__pass_with_major_finding",
     "manual-qa/state_conflict__pass_with_failed_test", "qa-gate-results/state_conflict__pass_with_failed_must_have",
+    "qa-gate-results/state_conflict__pass_with_failed_gate",
     "qa-gate-results/state_conflict__pass_with_failed_tests", "security-audit/state_conflict__pass_with_critical_count",
     "security-audit/state_conflict__pass_with_critical_finding",
+    "security-audit/state_conflict__warn_with_critical_count",
+    "security-audit/state_conflict__warn_with_critical_finding",
+    "integration-gate-result/state_conflict__pass_with_failed_checks",
     "integration-gate-result/state_conflict__pass_with_failures",
 })  # fmt: skip
 """Faults between lines: every line is good, `artifacts.examine` finds the fault."""

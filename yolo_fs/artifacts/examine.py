@@ -399,7 +399,9 @@ def _check_contradictions(place: Place, records: Sequence[Record]) -> Iterator[L
         expected = "a verdict that agrees with the evidence"
         yield (
             records[contradiction.position].line,
-            Fault(Reason.STATE_CONFLICT, contradiction.at, contradiction.what, expected),
+            Fault(Reason.STATE_CONFLICT, contradiction.at, contradiction.what, expected)._replace(
+                grade=contradiction.grade
+            ),
         )
 
 

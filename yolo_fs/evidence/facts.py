@@ -21,7 +21,7 @@ from yolo_fs.core.reasons import safe
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, DEPARTMENT_BY_NAME, WORKING, Dept
 from yolo_fs.protocol.gates import Decision
 from yolo_fs.schemas.config import Config
-from yolo_fs.schemas.contradictions import contradicted
+from yolo_fs.schemas.contradictions import Contradicted, contradicted
 
 _Answer = TypeVar("_Answer")
 
@@ -233,6 +233,10 @@ class PhaseFacts:
         return waits or not any(
             filed.at_s for filed in self.filed if filed.commit and filed.place.phase
         )
+
+    def is_signed(self, position: int) -> bool:
+        """Return whether the phase was signed off after a position on the branch."""
+        return bool(self.signed_off) and NOWHERE != position <= self.signed_off_at
 
     def execution_state(self) -> Mapping[str, Any]:
         """Return the committed execution state of this phase; empty when there is none."""
@@ -561,6 +565,8 @@ class Failure:
     what: str
     file: str
     line: int
+    is_contradiction: bool = False
+    """It says something else, which the evidence in the same file contradicts."""
 
     def __str__(self) -> str:
         return self.what
@@ -586,18 +592,20 @@ def failures_of(
             for number, line in enumerate(filed.lines, 1):
                 if line.get("r") == "FAIL":
                     yield Failure(key, what, filed.place.name, number)
-            for contradiction in contradicted(kind, filed.lines):
-                yield Failure(
-                    key,
-                    f"{kind}: {contradiction.what}",
-                    filed.place.name,
-                    contradiction.position + 1,
-                )
+            for found in contradictions_in(facts, filed):
+                said, at = f"{kind}: {found.what}", found.position + 1
+                yield Failure(key, said, filed.place.name, at, is_contradiction=True)
     if step in ("", "integration_gate"):
         yield from _integration(facts)
     if not step:
         yield from failing_tests(facts)
         yield from _find_owner_hold(facts)
+
+
+def contradictions_in(facts: PhaseFacts, filed: Filed) -> Iterator[Contradicted]:
+    """Yield what a verdict says against itself, unless it was signed off."""
+    if not facts.is_signed(filed.position):
+        yield from contradicted(filed.place.artifact.kind, filed.lines)
 
 
 _RESTED_ON = frozenset({
@@ -620,7 +628,7 @@ def find_unreadable(
         place = filed.place
         if place.phase is None or place.artifact.kind not in _RESTED_ON:
             continue
-        if facts.signed_off and NOWHERE != filed.position <= facts.signed_off_at:
+        if facts.is_signed(filed.position):
             continue
         if step in (None, place.artifact.step) and department in (None, place.department):
             yield place
@@ -644,8 +652,12 @@ def unreadable(
 def _integration(facts: PhaseFacts) -> Iterator[Failure]:
     """Yield the failure of the last result, which replaces the earlier ones."""
     for filed in facts.of_kind("integration-gate-result"):
-        if filed.lines and filed.lines[-1].get("r") == "FAIL":
-            what = "the integration gate says FAIL"
+        last = filed._replace(lines=filed.lines[-1:])
+        says = [f": {found.what}" for found in contradictions_in(facts, last)]
+        if any(line.get("r") == "FAIL" for line in last.lines):
+            says.append(" says FAIL")
+        for said in says:
+            what = f"the integration gate{said}"
             yield Failure("integration_gate", what, filed.place.name, len(filed.lines))
 
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 from yolo_fs.evidence.facts import Filed, PhaseFacts, Version, Work, is_work_of, plans_of
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.roster import MEASURES, plain_name
+from yolo_fs.schemas.contradictions import contradicted
 
 WITH_ROUNDS = frozenset({
     "discovery", "critique", "plan", "summary", "research", "code-review", "verification",
@@ -38,10 +39,13 @@ _GOES_ON: Mapping[str, tuple[str, frozenset[str]] | None] = {
 
 def goes_on(filed: Filed) -> bool:
     """Return whether an artifact keeps a loop going: what it asks for is still to be done."""
-    if filed.place.artifact.kind not in _GOES_ON:
+    kind = filed.place.artifact.kind
+    if kind not in _GOES_ON:
         return False
-    asks = _GOES_ON[filed.place.artifact.kind]
-    return asks is None or any(line.get(asks[0]) in asks[1] for line in filed.lines)
+    asks = _GOES_ON[kind]
+    if asks is None or any(line.get(asks[0]) in asks[1] for line in filed.lines):
+        return True
+    return any(contradicted(kind, filed.lines))
 
 
 ROUNDS_OF: Mapping[str, tuple[str, ...]] = {

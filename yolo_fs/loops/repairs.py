@@ -28,6 +28,7 @@ from yolo_fs.loops.facts import DecidedFact, Loop, LoopFacts, LoopProgress, Metr
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role, name_in
 from yolo_fs.protocol.gates import CHANGE_CLASSES, QA_REMEDIES, REVIEW_REMEDIES, Weight
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY
+from yolo_fs.schemas.contradictions import contradicted
 
 ACCEPT = "accept"
 """Kind of the decision by which a Lead lets a plan pass with known issues."""
@@ -50,18 +51,25 @@ class Review(NamedTuple):
     order: int
     position: int = NOWHERE
     """Place of its commit in the order of the branch."""
+    contradicted_by: str = ""
+    """What an approval says against itself; empty if nothing."""
+
+    @property
+    def is_approval(self) -> bool:
+        """Whether it approves; beside what is to be mended, no word of it does."""
+        return self.verdict == "approve" and not self.contradicted_by
 
     @property
     def weight(self) -> Weight:
         """Severity of its findings taken together."""
         grave = any(_SEVERITIES.get(severity) is Weight.MAJOR for severity, _ in self.findings)
-        return Weight.MAJOR if grave or not self.findings else Weight.MINOR
+        is_major = grave or self.contradicted_by or not self.findings
+        return Weight.MAJOR if is_major else Weight.MINOR
 
     def is_same(self, other: Review) -> bool:
         """Return whether a later version of the file only repeats this review."""
-        return (self.verdict, self.cycle, self.findings, self.day) == (
-            other.verdict, other.cycle, other.findings, other.day,
-        )  # fmt: skip
+        same = ("verdict", "cycle", "findings", "day", "contradicted_by")
+        return all(getattr(self, key) == getattr(other, key) for key in same)
 
 
 def reviews_of(facts: LoopFacts, plan: Plan) -> list[Review]:
@@ -80,6 +88,7 @@ def reviews_of(facts: LoopFacts, plan: Plan) -> list[Review]:
                 version.at_s,
                 version.order,
                 version.position,
+                _contradiction_in(facts.phase, version, (header, *body)),
             )
             if any(review.is_same(other) for other in reviews):
                 continue
@@ -87,6 +96,15 @@ def reviews_of(facts: LoopFacts, plan: Plan) -> list[Review]:
                 reviews.pop()
             reviews.append(review)
     return reviews
+
+
+def _contradiction_in(
+    facts: PhaseFacts, version: Version, review: Sequence[Mapping[str, Any]]
+) -> str:
+    """Return what a review says against itself, unless it was signed off."""
+    if facts.is_signed(version.position):
+        return ""
+    return next((found.what for found in contradicted("code-review", review)), "")
 
 
 def _is_revised(facts: LoopFacts, before: Review, after: Review, plan: Plan) -> bool:
@@ -137,7 +155,7 @@ def stage_of(facts: LoopFacts, plan: Plan, reviews: Sequence[Review]) -> ReviewS
     if not reviews:
         return ReviewStage("waits for its review", Role.SENIOR, _CLASSIFY.moves[0].text)
     last, name = reviews[-1], str(plan.id)
-    if last.verdict == "approve":
+    if last.is_approval:
         return _unless_older(facts, plan, last.position, ReviewStage(APPROVED, None, ""))
     is_fixed = facts.is_worked_on(last.order, plan.department, name)
     if last.weight is Weight.MINOR:
@@ -264,7 +282,8 @@ def unfinished_reviews(
         reviews = reviews_of(known, plans[plan])
         stage = stage_of(known, plans[plan], reviews)
         if reviews and stage.role is not None:  # none: another department speaks of it
-            yield plan, reviews[-1].verdict, stage.state
+            last = reviews[-1]
+            yield plan, last.contradicted_by or last.verdict, stage.state
 
 
 def code_reviews(facts: LoopFacts) -> Iterator[LoopProgress]:
@@ -426,7 +445,8 @@ def gate_remediations(facts: LoopFacts) -> Iterator[LoopProgress]:
                 name = str(line.get("plan")) + (
                     f"/{line.get('task')}" if kind is Loop.POST_TASK else ""
                 )
-                runs.setdefault(name, []).append(str(line.get("r")))
+                is_wrong = any(contradicted("qa-gate-results", [line]))
+                runs.setdefault(name, []).append("FAIL" if is_wrong else str(line.get("r")))
         for name, results in runs.items():
             if fails := results.count("FAIL"):
                 department = departments.get(name.partition("/")[0], DEFAULT_DEPARTMENT)

@@ -122,18 +122,27 @@ def sign_off(phase: GateSource) -> DueDecision:
     """Return the Owner's due decision by the matrix, and the reason."""
     departments = phase.folded.departments
     security = [verdict_of(phase, "security-audit", status) for status in departments]
-    quality = [verdict_of(phase, "verification", status) for status in departments]
     failure = _find_first_failure(phase)
     if not failure:
         failure = next((lack.what for lack in lacks_completion(phase)), "")
     reasons = {
         Evidence.SECURITY_FAIL: "security says FAIL" if "FAIL" in security else "",
         Evidence.FAIL: failure,
-        Evidence.PARTIAL: "verification says PARTIAL" if "PARTIAL" in quality else "",
+        Evidence.PARTIAL: next(_find_partial(phase), ""),
         Evidence.ALL_PASS: "all departments, the integration gate and security pass",
     }
     due = (DueDecision(row.decision, reasons[row.when]) for row in SIGN_OFFS if reasons[row.when])
     return next(due)
+
+
+def _find_partial(phase: GateSource) -> Iterator[str]:
+    for kind in ("verification", "qa-code"):
+        for status in phase.folded.departments:
+            if verdict_of(phase, kind, status) == "PARTIAL":
+                yield f"{kind} says PARTIAL"
+    for line in phase.facts.lines_of("integration-gate-result")[-1:]:
+        if line.get("r") == "PARTIAL":
+            yield "the integration gate says PARTIAL"
 
 
 def _find_first_failure(phase: GateSource) -> str:

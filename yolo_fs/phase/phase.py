@@ -575,7 +575,8 @@ class _Turns(NamedTuple):
         if current is None:
             return None
         if current.step.key == "security" and any(
-            failures_of(self.facts, "security", status.department)
+            not failure.is_contradiction
+            for failure in failures_of(self.facts, "security", status.department)
         ):
             if why := self._explain_new_audit(status.department):
                 auditor = name_in(Role.SECURITY, status.department)

@@ -17,12 +17,19 @@ from yolo_fs.evidence.facts import (
     PhaseFacts,
     PlanStanding,
     PlanStatus,
+    contradictions_in,
     plan_progress,
     unreadable,
 )
 from yolo_fs.evidence.judged import JUDGED_BY, came_later
 from yolo_fs.loops.repairs import route_of_verdict
-from yolo_fs.phase.stepgates import Passed, entry_lacks, exit_lacks, stage_outcome
+from yolo_fs.phase.stepgates import (
+    Passed,
+    entry_lacks,
+    exit_lacks,
+    post_phase_failure,
+    stage_outcome,
+)
 from yolo_fs.phase.view import PHASE_STEPS, View, skip_rule
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role, name_in
 from yolo_fs.protocol.gates import Outcome
@@ -370,6 +377,10 @@ def _turn_of_department(
                 _find_owing_role(view, step.step),
                 _explain_reopening(view, step.step),
             )
+    is_due = "code_review" in (passed := passed_steps(steps)) and "qa" not in passed
+    if is_due and (why := next(post_phase_failure(view), "")):
+        lead = name_in(Role.LEAD, view.department or DEFAULT_DEPARTMENT)
+        return Next("qa", lead, (".qa-gate-results.jsonl",), why=why)
     return None
 
 
@@ -381,24 +392,26 @@ def _find_owing_role(view: View, step: Step) -> Role:
     made = {name.partition(".")[0] for name in step.outputs}
     for role in step.agents:
         own = {name.partition(".")[0] for name in AGENT_BY_NAME[role].produces} & made
-        if any(not view.of(kind) or _is_older(view, kind) for kind in own):
+        if any(not view.of(kind) or any(_objections(view, kind)) for kind in own):
             return role
     return step.agents[0]
 
 
-def _is_older(view: View, kind: str) -> bool:
-    return kind in JUDGED_BY and any(came_later(view.facts, kind, view.department))
+def _objections(view: View, kind: str) -> Iterator[str]:
+    """Yield why a verdict has to be given again: what contradicts it, and what came after it."""
+    for filed in view.of(kind) if kind in JUDGED_BY else ():
+        for found in contradictions_in(view.facts, filed):
+            yield f"{filed.place.name}: {found.what}"
+    if kind in JUDGED_BY:
+        for why in came_later(view.facts, kind, view.department):
+            yield f"{why} ({_NEW_BYTES})"
 
 
 def _explain_reopening(view: View, step: Step) -> str:
-    """Return what cannot be read, or came after a step's verdict, and reopens the step; empty for
-    nothing.
-    """
+    """Return what cannot be read, or why a step's verdict does not count; empty for nothing."""
     kinds = [name.partition(".")[0] for name in step.outputs]
-    judging = (kind for kind in kinds if kind in JUDGED_BY)
-    later = (why for kind in judging for why in came_later(view.facts, kind, view.department))
     unread = next(unreadable(view.facts, step.key, view.department), "")
-    return unread or next((f"{why} ({_NEW_BYTES})" for why in later), "")
+    return unread or next((why for kind in kinds for why in _objections(view, kind)), "")
 
 
 _NEW_BYTES = "a verdict counts anew only where its file changes, such as in dt"

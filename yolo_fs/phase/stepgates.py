@@ -23,6 +23,7 @@ from yolo_fs.phase.view import SHARED_KINDS, View
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.workflow import EntryGate, ExitGate
+from yolo_fs.schemas.contradictions import contradicted
 
 Passed = frozenset[str]
 """Keys of the steps that are complete or skipped so far."""
@@ -101,6 +102,11 @@ def _approved(view: View, passed: Passed) -> Iterator[str]:
 
 
 def _post_phase_qa(view: View, _: Passed) -> Iterator[str]:
+    yield from post_phase_failure(view)
+
+
+def post_phase_failure(view: View) -> Iterator[str]:
+    """Yield what the last record of the post-phase QA gate says against the phase."""
     last = next(
         (
             line
@@ -111,6 +117,8 @@ def _post_phase_qa(view: View, _: Passed) -> Iterator[str]:
     )
     if last is not None and last.get("r") == "FAIL":
         yield "the post-phase QA gate failed"
+    for found in contradicted("qa-gate-results", (last or {},)):
+        yield f"the post-phase QA gate: {found.what}"
 
 
 def _check_security_done(view: View, passed: Passed) -> Iterator[str]:

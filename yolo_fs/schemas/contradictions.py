@@ -1,9 +1,15 @@
-"""Verdicts that contradict the evidence beside them: one table for artifacts and messages."""
+"""Verdicts that contradict the evidence beside them: one table for artifacts and messages.
+
+Such a verdict opens nothing, whoever committed it. Most are refused when they are written; those
+that real teams write, though the documents read them as another verdict, only warn.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from yolo_fs.core.reasons import Grade
 
 
 class Contradiction(NamedTuple):
@@ -20,29 +26,44 @@ class Contradiction(NamedTuple):
     """What contradicts it there; empty: anything but zero or nothing."""
     is_below: bool = False
     """It is looked for in the lines below the verdict."""
+    grade: Grade = Grade.MUST
+    """SHOULD: it is committed, and counts for what the evidence says."""
 
 
 _FAILED = ("FAIL",)
 _CRITICAL = ("critical",)
+_MAJOR = ("major",)
 
 CONTRADICTIONS = (
     Contradiction("code-review", "r", "approve", "sev", _CRITICAL, is_below=True),
+    Contradiction("code-review", "r", "approve", "sev", _MAJOR, is_below=True, grade=Grade.SHOULD),
+    Contradiction("code-review", "r", "approve", "tdd", ("fail",)),
     Contradiction("verification", "r", "PASS", "fl"),
     Contradiction("verification", "r", "PASS", "r", ("fail",), is_below=True),
     Contradiction("qa-code", "r", "PASS", "tests/fl"),
-    Contradiction("qa-code", "r", "PASS", "sev", _CRITICAL, is_below=True),
+    Contradiction("qa-code", "r", "PASS", "lint/err"),
+    Contradiction("qa-code", "r", "PASS", "sev", _CRITICAL + _MAJOR, is_below=True),
     Contradiction("manual-qa", "r", "PASS", "tests/r", ("fail",)),
     Contradiction("qa-gate-results", "r", "PASS", "tst/fl"),
     Contradiction("qa-gate-results", "r", "PASS", "mh/fl"),
+    Contradiction("qa-gate-results", "r", "PASS", "gates/fl"),
     Contradiction("security-audit", "r", "PASS", "critical"),
+    Contradiction("security-audit", "r", "WARN", "critical"),
     Contradiction("security-audit", "r", "PASS", "sev", _CRITICAL, is_below=True),
+    Contradiction("security-audit", "r", "WARN", "sev", _CRITICAL, is_below=True),
     Contradiction("integration-gate-result", "r", "PASS", "failures"),
+    *(
+        Contradiction("integration-gate-result", "r", "PASS", f"checks/{check}", ("fail",))
+        for check in ("api", "design", "handoffs", "tests")
+    ),
     Contradiction("owner-signoff", "decision", "SHIP", "integration_qa", _FAILED),
     Contradiction("code_review_result", "result", "approve", "critical"),
     Contradiction("qa_result", "result", "PASS", "checks/failed"),
     Contradiction("qa_code_result", "result", "PASS", "tests/failed"),
+    Contradiction("qa_code_result", "result", "PASS", "lint/errors"),
     Contradiction("qa_code_result", "result", "PASS", "critical"),
     Contradiction("security_audit", "result", "PASS", "critical"),
+    Contradiction("security_audit", "result", "WARN", "critical"),
     Contradiction("department_result", "result", "PASS", "qa_result", _FAILED),
     Contradiction("department_result", "result", "PASS", "security_result", _FAILED),
     Contradiction("owner_signoff", "decision", "SHIP", "integration_qa", _FAILED),
@@ -60,7 +81,8 @@ class Contradicted(NamedTuple):
     at: str
     """JSON pointer on that line."""
     what: str
-    """Both, such as `PASS beside fl 3`."""
+    """Both, such as `PASS contradicts fl 3`."""
+    grade: Grade
 
 
 def contradicted(of: str, lines: Sequence[Mapping[str, Any]]) -> Iterator[Contradicted]:
@@ -110,4 +132,4 @@ def _contradicts(row: Contradiction, value: Any) -> bool:
 def _contradict(row: Contradiction, index: int, value: Any) -> Contradicted:
     shown = f"{len(value)} entries" if isinstance(value, list) else str(value)
     what = f"{row.verdict} contradicts {row.against.replace('/', '.')} {shown[:40]}"
-    return Contradicted(index, f"/{row.against}", what)
+    return Contradicted(index, f"/{row.against}", what, row.grade)

@@ -76,7 +76,11 @@ class Message(Wire):
         for contradiction in contradicted(self.type, [self.model_dump()]):
             expected = "a verdict that agrees with the evidence"
             return fault(
-                Reason.STATE_CONFLICT, contradiction.what, expected=expected, at=contradiction.at
+                Reason.STATE_CONFLICT,
+                contradiction.what,
+                expected=expected,
+                at=contradiction.at,
+                grade=contradiction.grade,
             )
         return None
 
