@@ -165,6 +165,57 @@ def test_commits_of_people_are_not_looked_at(
     assert verify(root, capsys)[1]["data"]["verified"] == 1
 
 
+@pytest.mark.parametrize(
+    ("data", "reason", "line"),
+    [
+        (b'{"id": "C1", "cat": "ga', "unterminated", 1),
+        (b"\xff\xfe\n", "not_utf8", 1),
+        (b"", "empty_file", 0),
+    ],
+    ids=["torn", "binary", "empty"],
+)
+def test_what_a_person_committed_and_nobody_can_read_is_named_as_it_holds_its_step(
+    root: Path,
+    commit: Commit,
+    capsys: pytest.CaptureFixture[str],
+    data: bytes,
+    reason: str,
+    line: int,
+) -> None:
+    commit(CRITIQUE, DECISION)
+    (root / PHASE).mkdir(parents=True)
+    (root / PHASE / "critique.jsonl").write_bytes(data)
+    git(root, "add", "-f", ".")
+    git(root, "commit", "-qm", "whatever")
+    code, answer = verify(root, capsys)
+    assert code == Exit.FINDINGS
+    (found,) = answer["data"]["faults"]
+    assert (found["commit"], found["path"]) == (
+        git(root, "rev-parse", "HEAD"),
+        f"{PHASE}/critique.jsonl",
+    )
+    assert (found["reason"], found.get("line", 0)) == (reason, line)
+    assert run(["verify", "-C", str(root)]) == Exit.FINDINGS
+    assert "1 artifact of the branch cannot be read" in capsys.readouterr().out
+
+    commit(CRITIQUE)  # the last good version is back
+    assert verify(root, capsys)[0] == Exit.DONE
+
+
+def test_a_verdict_that_a_person_committed_against_its_own_evidence_is_named(
+    root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit(CRITIQUE)
+    failed = {"tier": "standard", "r": "PASS", "ps": 3, "fl": 1, "tt": 4, "dt": "2026-02-20"}
+    check = {"c": "It signs", "r": "fail", "ev": "npm test", "cat": "must_have"}
+    (root / PHASE).mkdir(parents=True, exist_ok=True)
+    (root / PHASE / "verification.jsonl").write_bytes(jsonl(failed, check))
+    git(root, "add", "-f", f"{PHASE}/verification.jsonl")
+    git(root, "commit", "-qm", "whatever")
+    found = faults(verify(root, capsys)[1], "reason", "at")
+    assert found == [("state_conflict", "/fl"), ("state_conflict", "/r")]
+
+
 def test_range_chooses_the_commits(
     root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]
 ) -> None:

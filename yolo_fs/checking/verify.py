@@ -99,6 +99,23 @@ class Verifier:
             faults = tuple(CommitFault(commit.oid, finding) for finding in known)
             yield VerifiedCommit(commit, faults, number, len(own), is_whole)
 
+    def standing(self, tip: str, standing: Iterable[tuple[Place, str]]) -> Iterator[CommitFault]:
+        """Yield what is wrong with artifacts as `tip` has them, whoever committed them.
+
+        `standing`: each with the commit that gave it its content.
+        """
+        snapshot = AtCommit(self._repository, tip, self._blobs)
+        for place, commit in standing:
+            data = snapshot.content(place.path)
+            findings = (
+                (data,)
+                if isinstance(data, Finding)
+                else errors(self._checker.check(place, data, snapshot).findings)
+            )
+            for finding in findings:
+                if not (self._repository.is_partial and finding.reason in _NOT_FETCHED):
+                    yield CommitFault(commit, finding)
+
     def _collect_findings(self, commit: LoggedCommit) -> tuple[Finding, ...]:
         try:
             return tuple(self._findings(commit))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from yolo_fs.cli.validate import watched
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import Exit, counted
 from yolo_fs.git.repository import Repository
-from yolo_fs.workspace.settings import load
+from yolo_fs.workspace.settings import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,8 +26,9 @@ def verify(invocation: Invocation, *, revisions: Sequence[str]) -> Reply:
     """Check every commit that a coordinator made: one artifact each, its content, its references,
     subject, trailers.
 
-    Needs no daemon and no network. Without REV-RANGE: everything that HEAD contains, and what
-    people committed past the git hooks since those are installed.
+    Needs no daemon and no network. Without REV-RANGE: everything that HEAD contains, what people
+    committed past the git hooks since those are installed, and what holds a step because it cannot
+    be read, whoever committed it.
     """
     repository = Repository(invocation.start)
     settings = load(repository.root)
@@ -40,11 +41,14 @@ def verify(invocation: Invocation, *, revisions: Sequence[str]) -> Reply:
             count = commit.number
             faults += commit.faults
             unknown += not commit.is_whole
+        wrong = len({fault.commit for fault in faults})
         past = [] if revisions else list(past_hooks(repository, settings))
+        faults += past
+        known = {(fault.commit, fault.finding.path) for fault in faults}
+        holding = [] if revisions else list(_find_holding(repository, settings, verifier))
+        faults += (each for each in holding if (each.commit, each.finding.path) not in known)
     finally:
         repository.close()
-    wrong = len({fault.commit for fault in faults})
-    faults += past
     data = {
         "verified": count,
         **({"not_whole": unknown} if unknown else {}),
@@ -56,12 +60,34 @@ def verify(invocation: Invocation, *, revisions: Sequence[str]) -> Reply:
     ]
     exit_code = Exit.FINDINGS if faults else Exit.DONE
     return Reply(
-        data, findings, exit_code, lambda console: _show(console, count, wrong, unknown, past)
+        data,
+        findings,
+        exit_code,
+        lambda console: _show(console, count, wrong, unknown, past, holding),
     )
 
 
+def _find_holding(
+    repository: Repository, settings: Settings, verifier: Verifier
+) -> Iterator[CommitFault]:
+    """Yield what is wrong with the artifacts that hold a step, as HEAD has them."""
+    from yolo_fs.evidence.facts import find_holding
+    from yolo_fs.history.team import Team
+
+    if (tip := repository.head().tip) is None:
+        return
+    for facts in Team(repository, settings).facts(tip):
+        held = ((filed.place, filed.commit) for filed in find_holding(facts))
+        yield from verifier.standing(tip, held)
+
+
 def _show(
-    console: Console, count: int, wrong: int, unknown: int, past: Sequence[CommitFault]
+    console: Console,
+    count: int,
+    wrong: int,
+    unknown: int,
+    past: Sequence[CommitFault],
+    holding: Sequence[CommitFault],
 ) -> None:
     verdict = f"{wrong} with faults" if wrong else "no faults"
     console.print(f"{counted(count, 'commit')} verified: {verdict}")
@@ -73,4 +99,9 @@ def _show(
     if past:
         console.print(
             f"{len({fault.commit for fault in past})} of people's commits bypassed the git hooks"
+        )
+    if held := {fault.finding.path for fault in holding}:
+        console.print(
+            f"{counted(len(held), 'artifact')} of the branch cannot be read, or contradicts itself,"
+            " and holds its step"
         )

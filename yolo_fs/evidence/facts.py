@@ -638,6 +638,16 @@ def _find_invalid(facts: PhaseFacts) -> tuple[Filed, ...]:
     return tuple(filed for filed in facts.filed if not filed.valid)
 
 
+def find_holding(facts: PhaseFacts) -> Iterator[Filed]:
+    """Yield the artifacts that hold what rests on them, as they cannot be read or contradict
+    themselves.
+    """
+    paths = {place.path for place in find_unreadable(facts)}
+    for filed in facts.filed:
+        if filed.place.path in paths or (filed.valid and any(contradictions_in(facts, filed))):
+            yield filed
+
+
 def unreadable(
     facts: PhaseFacts, step: str | None = None, department: Dept | None = None
 ) -> Iterator[str]:
