@@ -243,6 +243,21 @@ def test_the_same_handoff_a_moment_later_is_the_same(project: Project) -> None:
     assert len(project.stored()) == 1
 
 
+def test_the_same_first_handoff_without_a_session_begins_no_second_one(project: Project) -> None:
+    project.make_files_of(STEPS[0])
+    left_out = ("session_id", "timestamp")
+    draft = {key: value for key, value in STEPS[0].items() if key not in left_out}
+
+    def sent(value: dict[str, Any], *, again: bool = False) -> WrittenEnvelope:
+        return send(project.handoffs, value, project.repository, again=again)
+
+    first = sent(draft)
+    repeated = sent(draft)
+    assert (repeated.path, repeated.is_new) == (first.path, False)
+    assert sent(draft, again=True).is_new
+    assert len(project.stored()) == 2
+
+
 def test_a_re_run_is_an_attempt_of_its_own(project: Project) -> None:
     project.send(step(1))
     again = project.send(later(step(1), seconds=30), again=True)

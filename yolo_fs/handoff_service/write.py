@@ -64,7 +64,7 @@ def send(
     Raises:
         YoloError: LOCK_TIMEOUT, STORAGE_FAILED, NO_SPACE, NOT_REGULAR.
     """
-    value = _complete_draft(handoffs, draft)
+    value = _complete_draft(handoffs, draft, again=again)
     sent, faults = envelopes.read(value, _DRAFT, handoffs.now, handoffs.settings.mode)
     if sent is None:
         return WrittenEnvelope(_DRAFT, tuple(located(faults, _DRAFT)))
@@ -158,7 +158,9 @@ def _taken(handoffs: ProductHandoffs, sent: Sent) -> tuple[Finding, ...]:
     return (Finding(Reason.STATE_CONFLICT, sent.path, 1, "/timestamp", message, "a later moment"),)
 
 
-def _complete_draft(handoffs: ProductHandoffs, draft: Mapping[str, Any]) -> dict[str, Any]:
+def _complete_draft(
+    handoffs: ProductHandoffs, draft: Mapping[str, Any], *, again: bool
+) -> dict[str, Any]:
     """Return the draft in the document's order, with missing values filled in where known."""
     name, state = draft.get("product_name"), draft.get("workflow_state")
     filled: dict[str, Any] = {
@@ -166,11 +168,12 @@ def _complete_draft(handoffs: ProductHandoffs, draft: Mapping[str, Any]) -> dict
         "timestamp": handoffs.now.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z",
         "product_name_slug": slug_of(name) if isinstance(name, str) else "",
     }
-    if _begins(draft):
-        filled["session_id"] = str(uuid.uuid4())
     whole: dict[str, Any] = {**filled, **draft}
     if isinstance(state, Mapping) and (counted := _counted(state)) is not None:
         whole["workflow_state"] = {"progress_percentage": counted, **state}
+    if _begins(draft) and "session_id" not in draft:
+        begun = "" if again else _session_begun_by(handoffs, whole)
+        whole["session_id"] = begun or str(uuid.uuid4())
     return {**{key: whole[key] for key in _ORDER if key in whole}, **whole}
 
 
@@ -178,6 +181,17 @@ _ORDER = (
     "handoff_version", "timestamp", "session_id", "product_name", "product_name_slug",
     "source_agent", "target_agent", "artifacts", "payload", "workflow_state",
 )  # fmt: skip
+
+
+def _session_begun_by(handoffs: ProductHandoffs, first: Mapping[str, Any]) -> str:
+    """Return the session that the same first handoff has begun and nobody has gone on with."""
+    every = (handoffs.session(name).session.sent for name in handoffs.sessions())
+    for begun in (sent[0] for sent in every if len(sent) == 1):
+        session_id = begun.envelope.session_id
+        value = {**first, "session_id": session_id}
+        if repeated_by(value, begun.source, begun.target, (begun,)):
+            return session_id
+    return ""
 
 
 def _begins(draft: Mapping[str, Any]) -> bool:
