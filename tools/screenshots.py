@@ -5,10 +5,8 @@ board's home in six situations, at four widths, in both themes, to be looked at.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,7 +16,7 @@ from typing import Any
 from tests.play.play import PlayScene
 from tests.web.browser import launched
 from tests.web.served import Client, served
-from tests.web.situations import SITUATIONS, team_in
+from tests.web.situations import SITUATIONS, shipped, team_in
 from tests.web.watched import Watched, share, watch
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -68,7 +66,7 @@ def _take_situations(folder: Path, names: Iterable[str]) -> None:
     with launched() as browser, TemporaryDirectory() as place:
         os.environ["XDG_CONFIG_HOME"] = place
         for name in names:
-            root = _shipped() if name == SHIPPED else team_in(name, Path(place, name)).root
+            root = shipped() if name == SHIPPED else team_in(name, Path(place, name)).root
             with served(root) as client:
                 for scheme in ("light", "dark"):
                     context = browser.new_context(color_scheme=scheme)
@@ -85,13 +83,6 @@ def _take_situations(folder: Path, names: Iterable[str]) -> None:
                 shutil.rmtree(root)
 
 
-def _shipped() -> Path:
-    """Return a repository in which the demo has ended."""
-    command = [sys.executable, "-m", "yolo_fs", "demo", "--speed", "50", "--keep", "--json"]
-    done = subprocess.run(command, capture_output=True, check=True, env=_environment())
-    return Path(json.loads(done.stdout)["data"]["repository"])
-
-
 def _take_plots(browser: Any, client: Client, path: Path) -> None:
     context = browser.new_context(viewport=SCREEN, color_scheme="dark")
     page = context.new_page()
@@ -102,10 +93,6 @@ def _take_plots(browser: Any, client: Client, path: Path) -> None:
     page.wait_for_timeout(1_200)
     page.screenshot(path=str(path))
     context.close()
-
-
-def _environment() -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
 
 
 if __name__ == "__main__":

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -11,6 +14,7 @@ from pathlib import Path
 from tests.support.teams import BACKEND, THREE, Team
 from yolo_fs.cli.main import run
 
+PROJECT = Path(__file__).parents[2]
 QUESTION = "Which brand colour?"
 LADDER = ("dev", "senior", "lead", "architect", "user")
 
@@ -92,3 +96,11 @@ def team_in(situation: str, folder: Path) -> Team:
     assert run(["init", "-q", "--no-hooks", "-C", str(team.root)]) == 0
     SITUATIONS[situation](team)
     return team
+
+
+def shipped() -> Path:
+    """Return a repository of its own in which the demo has ended."""
+    command = [sys.executable, "-m", "yolo_fs", "demo", "--speed", "50", "--keep", "--json"]
+    environment = os.environ | {"PYTHONPATH": str(PROJECT), "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(command, capture_output=True, check=True, env=environment)
+    return Path(json.loads(done.stdout)["data"]["repository"])

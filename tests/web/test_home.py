@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from tests.support.teams import Team
 from tests.web.browser import launched
 from tests.web.served import Client, served
-from tests.web.situations import QUESTION, team_in
+from tests.web.situations import QUESTION, shipped, team_in
 from yolo_fs.cli.main import run
 
 WIDTHS = (390, 1024, 1440, 2560)
@@ -40,9 +41,9 @@ def browser() -> Iterator[Any]:
 
 @contextmanager
 def board_of(
-    browser: Any, team: Team, at: str = "", width: int = 1280
+    browser: Any, team: Team | Path, at: str = "", width: int = 1280
 ) -> Iterator[tuple[Any, Client]]:
-    with served(team.root) as client:
+    with served(team if isinstance(team, Path) else team.root) as client:
         context = browser.new_context(viewport={"width": width, "height": 900})
         page = context.new_page()
         page.goto(client.url + at)
@@ -126,6 +127,21 @@ def test_what_is_empty_has_no_card_and_no_tab(browser: Any, tmp_path: Path) -> N
         assert page.locator("[data-key=events]").count() == 0
         assert not page.locator("#phase").is_visible()
         assert not page.locator("#when").is_visible()
+
+
+def test_what_is_over_is_one_line_until_somebody_unfolds_it(browser: Any, tmp_path: Path) -> None:
+    root = shipped()
+    try:
+        with board_of(browser, root) as (page, _):
+            for key, said in (("gates", "4 of 4 open"), ("plans", "3 of 3 complete")):
+                card = page.locator(f"[data-key={key}]")
+                assert card.inner_text().split("\n")[-1] == said
+                card.locator("summary").first.click()
+                assert card.locator("li, .gate").first.is_visible()
+    finally:
+        shutil.rmtree(root)
+    with board_of(browser, team_in("gate", tmp_path)) as (page, _):
+        assert page.locator(".gate.closed").first.is_visible()
 
 
 def test_a_moment_of_the_past_shows_nothing_that_came_later(browser: Any, tmp_path: Path) -> None:

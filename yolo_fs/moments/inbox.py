@@ -176,7 +176,9 @@ def _escalations(root: str, team: Board | None, escalations: Escalations) -> Ite
 
 
 def _asked(escalation: EscalationProgress) -> InboxItem:
-    question = f"{escalation.question} (blocks {escalation.id.task}, {escalation.severity})"
+    severity = escalation.severity
+    harm = "blocks" if severity == "blocking" else f"{severity}, of"
+    question = f"{escalation.question} ({harm} {escalation.id.task})"
     since = iso(escalation.since.timestamp())
     command, best = act_of(escalation)[1], escalation.recommendation
     return InboxItem(

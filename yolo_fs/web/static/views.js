@@ -6,6 +6,8 @@ const FEW = 200;
 
 const commit = (oid) => oid ? el("code.commit", { title: oid }, short(oid)) : null;
 const card = (title, key, ...inside) => el("section.card", { "data-key": key, "aria-label": title }, el("h2", {}, title), ...inside);
+/** What is over is one line, until somebody unfolds it. */
+const folded = (title, key, said, ...inside) => el("section.card", { "data-key": key, "aria-label": title }, el("details", { "data-key": `${key}-over` }, el("summary", {}, el("h2", {}, title), el("span.count", {}, said)), ...inside));
 const empty = (text) => el("p.none", {}, text);
 
 /** Return a path: its folder in small print, or left out where everything lies in it. */
@@ -153,10 +155,12 @@ function atWork(state) {
 }
 
 function gates(state, phase) {
-  return card("Gates", "gates", el("div.gates", {}, phase.gates.map((gate) => el(`details.gate.${gate.open ? "open" : "closed"}`, { "data-key": gate.gate, "data-gate": gate.gate, "data-open": String(gate.open) },
+  const shown = el("div.gates", {}, phase.gates.map((gate) => el(`details.gate.${gate.open ? "open" : "closed"}`, { "data-key": gate.gate, "data-gate": gate.gate, "data-open": String(gate.open) },
     el("summary", {}, el("span.sign", { "aria-hidden": "true" }, gate.open ? "✓" : "▌▐"), gate.gate, el("span.count", {}, gate.open ? "open" : `lacks ${gate.missing.length}${gate.blocking ? "" : ", not blocking"}`)),
     gate.open ? el("ul", {}, gate.evidence.map((one) => el("li", {}, path(one.path, home(state)), " ", commit(one.commit)))) :
-      el("ul.lacks", {}, gate.missing.map((one) => el("li", {}, lack(one))))))));
+      el("ul.lacks", {}, gate.missing.map((one) => el("li", {}, lack(one)))))));
+  const isOver = phase.gates.length > 0 && phase.gates.every((gate) => gate.open);
+  return isOver ? folded("Gates", "gates", `${phase.gates.length} of ${phase.gates.length} open`, shown) : card("Gates", "gates", shown);
 }
 
 function lack(one) {
@@ -166,12 +170,14 @@ function lack(one) {
 function plans(phase) {
   const all = phase.departments.flatMap((one) => one.plans.map((plan) => ({ ...plan, department: one.department })));
   if (!all.length) return null;
-  return card("Plans", "plans", el("ul.plans", {}, all.map((plan) => el("li", { "data-key": plan.plan },
+  const shown = el("ul.plans", {}, all.map((plan) => el("li", { "data-key": plan.plan },
     el("details", {}, el("summary", {}, el(`span.sign.${plan.standing}`, { "aria-hidden": "true" }, SIGNS[plan.standing] ?? "◐"),
       el("span.id", {}, plan.plan), el("span.title", {}, plan.title), el("span.count", {}, `${plan.department}, wave ${plan.wave}, ${plan.tasks_done}/${plan.tasks_total} tasks, ${plan.standing}`)),
     el("ul", {}, plan.tasks.map((task) => el("li", {}, el("span.id", {}, task.task), task.action, " ", commit(task.commit)))),
     plan.missing.length ? el("ul.lacks", {}, plan.missing.map((one) => el("li", {}, one))) : null,
-    plan.blocked_by.length ? el("p.warning", {}, `waits for ${plan.blocked_by.join(", ")}`) : null)))));
+    plan.blocked_by.length ? el("p.warning", {}, `waits for ${plan.blocked_by.join(", ")}`) : null))));
+  const isOver = all.every((plan) => plan.standing === "complete");
+  return isOver ? folded("Plans", "plans", `${all.length} of ${all.length} complete`, shown) : card("Plans", "plans", shown);
 }
 
 // --- who waits for whom ---
