@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from tests.security.test_disguises import planted
 from tests.support.teams import Team
+from tests.web.situations import shipped
 from yolo_fs.cli.main import run
 from yolo_fs.core.credentials import RULES, find_hits, is_secret
 from yolo_fs.core.reasons import Exit
@@ -19,7 +21,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.moments.record import record_phase
 from yolo_fs.moments.review import PhaseReview, ReviewSection
 from yolo_fs.web import report
-from yolo_fs.web.report import write_report
+from yolo_fs.web.report import write_markdown, write_report
 from yolo_fs.workspace.settings import load
 
 PHASE = ".yolo-planning/phases/01-auth"
@@ -118,7 +120,7 @@ def test_a_reviewer_reads_first_what_was_for_what_and_what_was_built(
         assert run([*words, "-o", str(team.root / kept)]) == Exit.USAGE
     assert run(["report", "-C", str(team.root)]) == Exit.USAGE
     assert "Issue access tokens that every service can verify" in text
-    assert f"{commit[:12]} feat\\(01\\-01\\)\\: T1 load the keys \\(1 file, \\+1 −0\\)" in text
+    assert f"{commit[:12]} feat(01-01): T1 load the keys (1 file, +1 −0)" in text
     assert html.index(commit[:12]) < html.index("Lanes")
     assert "Issue access tokens that every service can verify" in html
 
@@ -136,10 +138,42 @@ def test_no_text_of_the_repository_is_markup_in_markdown(tmp_path: Path) -> None
     text = written(team, "a.md", "--format", "markdown").decode()
     assert "## Decisions" in text
     assert "Q3EGRT7YHN2WXK5P" not in text
-    for sign in "<>[]`@#(":
+    for sign in "<>[]`@#":
         body = "".join(one[2:] for one in text.splitlines() if one.startswith("- "))
         assert f"\\{sign}" in body
         assert sign not in body.replace(f"\\{sign}", "")
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("src/a_b.ts: 01-02 (1.5 s) + more", "src/a_b.ts: 01-02 (1.5 s) + more"),
+        ("- x", "\\- x"),
+        ("12. x", "12\\. x"),
+        ("see https://x.y or www.x.y", "see https\\://x.y or www\\.x.y"),
+        (":boom: _x_ $y$", "\\:boom: \\_x\\_ \\$y\\$"),
+    ],
+)
+def test_only_what_markdown_would_read_is_escaped(said: str, written: str) -> None:
+    review = PhaseReview("01-auth", "complete", (ReviewSection("Goal", (said,)),))
+    assert write_markdown(review).decode().splitlines()[-1] == f"- {written}"
+
+
+def test_a_phase_that_shipped_is_reported_with_its_commits_and_who_signed(tmp_path: Path) -> None:
+    root = shipped()
+    try:
+        out = tmp_path / "a.md"
+        words = ["report", "-C", str(root), "--format", "markdown", "-o", str(out)]
+        assert run(words) == 0
+        page = tmp_path / "a.html"
+        assert run(["report", "-C", str(root), "-o", str(page)]) == 0
+    finally:
+        shutil.rmtree(root)
+    sections = {part.partition("\n")[0]: part for part in out.read_text().split("\n## ")}
+    assert sections["What was built"].count(" feat(01-0") == 6
+    assert "backend: PASS, 0 findings" in sections["Security"]
+    assert ": chore(state): phase 1 complete" in sections["Signed"]
+    assert not re.search(r'class="cell ready"', page.read_text())
 
 
 def test_no_secret_that_was_committed_past_us_is_in_it(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def report(invocation: Invocation, *, phase: str, revision: str, output: str, fo
         record = record_phase(repository, settings, commit, phase, journal.read())
         runs = overview(repository, str(record.phase.id))
         verification = verification_of(repository, settings, commit)
-        review = review_of(repository, record.phase, runs, verification)
+        review = review_of(repository, record, runs, verification)
     body = write_markdown(review) if form == "markdown" else write_report(record, review)
     if not output:
         text = body.decode()

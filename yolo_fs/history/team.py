@@ -358,7 +358,7 @@ class Team:
             signed_off=signed_off,
             signed_off_at=signed_at,
             versions={**self._versions_of(own, asking), **self._versions_since(own, signed_at)},
-            work=self._collect_work(
+            work=self.collect_work(
                 own, is_open=not (signed_off or _is_said_complete(own, int(phase.number)))
             )
             if asking
@@ -368,7 +368,7 @@ class Team:
             # Only the past tells which of what came after its verdict was mended.
             versions = self._versions_of(own, asking | JUDGED_BY.keys())
             facts = replace(
-                facts, versions={**facts.versions, **versions}, work=self._collect_work(own)
+                facts, versions={**facts.versions, **versions}, work=self.collect_work(own)
             )
         unread = {path: self._pasts[path].unread for path in facts.versions}
         return replace(facts, unread=unread) if any(unread.values()) else facts
@@ -381,7 +381,7 @@ class Team:
         basis = facts.signed_off, self.history_index.reading, facts.switches, places
         if self._in_order.get(facts.phase) == basis:
             return True
-        if is_any_older(replace(facts, work=self._collect_work(facts.filed))):
+        if is_any_older(replace(facts, work=self.collect_work(facts.filed))):
             return False
         self._in_order[facts.phase] = basis
         return True
@@ -499,7 +499,7 @@ class Team:
             for each in changes_in(self._repository, some, list(wanted)):
                 self._made[each.commit, each.path] = each.blob
 
-    def _collect_work(self, filed: Sequence[Filed], *, is_open: bool = False) -> tuple[Work, ...]:
+    def collect_work(self, filed: Sequence[Filed], *, is_open: bool = False) -> tuple[Work, ...]:
         """Return the work on a phase's plans; in an open phase, what names no plan as well."""
         plans = {
             str(artifact.place.plan) for artifact in filed if artifact.place.artifact.kind == "plan"

@@ -19,6 +19,7 @@ from yolo_fs.checking.snapshots import AtCommit, BlobReader, Snapshot, WorkTree
 from yolo_fs.core.credentials import redact
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, hint_for_unknown, safe
+from yolo_fs.evidence.facts import Work
 from yolo_fs.git.history import LoggedCommit, log
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
@@ -205,6 +206,8 @@ class PhaseRecord(NamedTuple):
     phase: PhaseBoard
     timeline: Timeline
     artifacts: tuple[RecordedArtifact, ...]
+    work: tuple[Work, ...]
+    """Source commits of its plans, also of a phase that is signed off."""
 
 
 def record_phase(
@@ -229,7 +232,8 @@ def record_phase(
     timeline = Replay(repository).phase(settings, str(phase.id), commit, known)
     folder = f"{PLANNING_ROOT}/phases/{phase.id}"
     artifacts = _artifacts(repository, settings, commit, folder)
-    return PhaseRecord(commit, phase, timeline, artifacts)
+    work = team.collect_work(phase.facts.filed)
+    return PhaseRecord(commit, phase, timeline, artifacts, work)
 
 
 def _chosen(phases: tuple[PhaseBoard, ...], number: str) -> PhaseBoard:

@@ -7,13 +7,15 @@ signed it. The HTML and Markdown reports both render these values.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from yolo_fs.checking.verify_command import Verification
 from yolo_fs.core.ids import SHORT
-from yolo_fs.evidence.facts import texts
+from yolo_fs.core.reasons import counted
+from yolo_fs.evidence.facts import Work, texts
 from yolo_fs.git.repository import Repository
+from yolo_fs.moments.record import PhaseRecord
 from yolo_fs.progress.board import PhaseBoard
 
 MOST_COMMITS = 200
@@ -49,24 +51,25 @@ class PhaseReview(NamedTuple):
 
 def review_of(
     repository: Repository,
-    phase: PhaseBoard,
+    record: PhaseRecord,
     runs: list[dict[str, Any]],
     verification: Verification | None = None,
 ) -> PhaseReview:
     """Return the review of a phase. `runs`: what `company/overview` tells of it; `verification`:
     how the user's own check of these sources ended.
     """
+    phase = record.phase
     pace = phase.pace
     state = "complete" if phase.is_complete else f"at {phase.progress.step}"
     state_line = f"{state}, {pace.steps_done} of {pace.steps} steps; {phase.sign_off.sentence}"
     parts: dict[str, Iterator[str]] = {
         "Goal": _goal(phase),
-        "What was built": _built(repository, phase),
+        "What was built": _built(repository, record),
         "Decisions": _decisions(phase),
         "Deviations": _list_deviations(phase),
         "Tests": _tests(phase, verification),
         "Security": _security(phase),
-        "Signed": _signed(phase),
+        "Signed": _signed(repository, phase),
         "Cost": _list_costs(runs),
     }
     sections = (ReviewSection(title, tuple(lines)) for title, lines in parts.items())
@@ -75,12 +78,9 @@ def review_of(
     )
 
 
-def source_changes(repository: Repository, phase: PhaseBoard) -> tuple[SourceChange, ...]:
+def source_changes(repository: Repository, work: Iterable[Work]) -> tuple[SourceChange, ...]:
     """Return the source commits of a phase in their order, each with how much it changed."""
-    work = sorted(phase.facts.work, key=lambda source_commit: source_commit.order)
-    commits = list(
-        dict.fromkeys(source_commit.commit for source_commit in work if source_commit.commit)
-    )[:MOST_COMMITS]
+    commits = list(dict.fromkeys(each.commit for each in work if each.commit))[:MOST_COMMITS]
     if not commits:
         return ()
     output = repository.git.text(
@@ -106,10 +106,10 @@ def _goal(phase: PhaseBoard) -> Iterator[str]:
             yield f"{number} {header.get('t', '')}: {header.get('obj', '')}".rstrip(": ")
 
 
-def _built(repository: Repository, phase: PhaseBoard) -> Iterator[str]:
-    for line in phase.facts.lines_of("summary"):
+def _built(repository: Repository, record: PhaseRecord) -> Iterator[str]:
+    for line in record.phase.facts.lines_of("summary"):
         yield from texts(line.get("built"))
-    for change in source_changes(repository, phase):
+    for change in source_changes(repository, record.work):
         size = (
             f"{change.files} file{'' if change.files == 1 else 's'}, "
             f"+{change.added} −{change.removed}"
@@ -135,20 +135,27 @@ def _list_deviations(phase: PhaseBoard) -> Iterator[str]:
 def _tests(phase: PhaseBoard, verification: Verification | None) -> Iterator[str]:
     if verification:
         yield f"{verification.sentence}: {shlex.join(verification.command)}"
-    for line in phase.facts.lines_of("test-results"):
+    for line in sorted(
+        phase.facts.lines_of("test-results"), key=lambda line: str(line.get("plan"))
+    ):
         failed = f", {line['fl']} failed" if line.get("fl") else ""
         yield f"{line.get('plan')}: {line.get('ps')} of {line.get('tc')} passed{failed}"
 
 
 def _security(phase: PhaseBoard) -> Iterator[str]:
-    for line in phase.facts.lines_of("security-audit"):
-        if "r" in line:
-            yield f"{line['r']}: {line.get('findings', 0)} findings"
-        else:
-            yield _sentence(line, "sev", "f", "issue")
+    for audit in phase.facts.of_kind("security-audit"):
+        for line in audit.lines:
+            if "r" in line:
+                found = counted(line.get("findings", 0), "finding")
+                yield f"{audit.place.department}: {line['r']}, {found}"
+            else:
+                yield _sentence(line, "sev", "f", "issue")
 
 
-def _signed(phase: PhaseBoard) -> Iterator[str]:
+def _signed(repository: Repository, phase: PhaseBoard) -> Iterator[str]:
+    if commit := phase.facts.signed_off:
+        log = repository.git.text("log", "--no-walk", "--format=%an, %aI: %s", commit)
+        yield f"{commit[:SHORT]} {log.strip()}"
     for line in phase.facts.lines_of("owner-signoff"):
         approved = ", ".join(texts(line.get("departments_approved"))) or "no department"
         notes = f": {line['notes']}" if line.get("notes") else ""

@@ -55,12 +55,17 @@ def write_markdown(review: PhaseReview) -> bytes:
     return template.render(review=review).encode()
 
 
-_MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|~@:.&-])")
-"""Characters with a meaning in Markdown. A backslash makes each of them literal."""
+_MARKS = re.compile(
+    r"[\\`*\[\]<>#|~@&$]"
+    r"|(?<!\w)_|_(?!\w)"  # within a word it is literal
+    r"|^[-+=]|(?<=\d)[.)](?=\s)"  # a list, a rule
+    r"|:(?=//|[\w+-]+:)|(?<=\bwww)\."  # links and pictures that hosts make by themselves
+)
+"""Characters where they have a meaning in Markdown. A backslash makes each of them literal."""
 
 
 def _escape_for_markdown(value: object) -> str:
-    return _MARKS.sub(r"\\\1", safe(redact(str(value)), _LONGEST_TEXT))
+    return _MARKS.sub(r"\\\g<0>", safe(redact(str(value)), _LONGEST_TEXT))
 
 
 def _escape_unless_markup(value: object) -> str:
@@ -70,7 +75,7 @@ def _escape_unless_markup(value: object) -> str:
 
 def write_report(record: PhaseRecord, review: PhaseReview) -> bytes:
     """Return the report of a phase as HTML: first what a reviewer asks, then the process."""
-    progress = record.phase.progress
+    progress = record.phase.progress.as_shown()
     steps = [(status.department.value, status.steps) for status in progress.departments]
     template = environment(_FOLDER, _escape_unless_markup, is_html=True).get_template(
         "report.html.j2"
