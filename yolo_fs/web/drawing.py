@@ -189,10 +189,11 @@ def refusals_over_time(timeline: Timeline, width: int) -> str:
     """Return refusals by cause, over time: one row for each cause."""
     refused = [mark for mark in timeline.marks if mark.kind == "refused"]
     causes = [cause for cause, _ in Counter(mark.text for mark in refused).most_common(8)]
-    height = 46 + 24 * max(1, len(causes))
+    height = 46 + 24 * len(causes) if causes else 30
     sheet, scale = _make_sheet("Refusals by cause, over time", timeline, width, height, LEFT + 56)
     if not refused:
-        sheet.add("text", "nothing was refused", x=scale.left, y=24, class_="axis")
+        sheet.add("text", "nothing was refused", x=0, y=20, class_="axis")
+        return str(sheet)
     for number, cause in enumerate(causes):
         y, own = 18 + number * 24, [mark for mark in refused if mark.text == cause]
         label = f"{spell(cause)} · {len(own)}"
