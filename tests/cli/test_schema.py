@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.teams import BACKEND, Team
 from yolo_fs.artifacts.catalogue import all_kinds
 from yolo_fs.artifacts.table import ARTIFACTS
 from yolo_fs.cli.main import run
@@ -74,10 +75,47 @@ def test_unknown_kind_is_a_usage_error_with_the_nearest_name(
 def test_an_example_of_a_plan_has_files_that_the_devs_of_its_department_may_write(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for name, area in (("ux-07-01.plan.jsonl", "design/"), ("07-01.plan.jsonl", "src/")):
+    areas = {"ux-": "design/", "fe-": "src/web/", "": "src/"}
+    for name, area in ((f"{prefix}07-01.plan.jsonl", area) for prefix, area in areas.items()):
         _, answer = schema(capsys, "example", f".yolo-planning/phases/07-pay-later/{name}")
         tasks = [json.loads(line) for line in answer["data"]["text"].splitlines()[1:]]
         assert all(path.startswith(area) for task in tasks for path in task["f"]), name
+
+
+def test_an_example_of_what_belongs_to_a_plan_is_of_its_own_tasks_and_their_commits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team = Team(tmp_path / "shop")
+    team.config(BACKEND)
+    team.begin()
+    team.plan_one()
+    before = team_plan(team)
+    assert not any("spec" in task for task in before[1:])
+
+    def example(name: str) -> list[dict[str, Any]]:
+        path = f".yolo-planning/phases/01-auth/{name}"
+        _, answer = schema(capsys, "example", path, "-C", str(team.root))
+        return [json.loads(line) for line in answer["data"]["text"].splitlines()]
+
+    header, *tasks = example("01-01.plan.jsonl")
+    assert header == before[0]
+    assert [{key: task[key] for key in task if key != "spec"} for task in tasks] == before[1:]
+    assert all(task["spec"] for task in tasks)
+
+    files = sorted({name for task in tasks for name in task["f"]})
+    done = []
+    for number, name in enumerate(files, 1):
+        team.file(name, "x\n")
+        done.append(team.user_commits(f"feat(01-01): T{number} work", name))
+    (summary,) = example("01-01.summary.jsonl")
+    assert (summary["tc"], summary["tt"]) == (len(tasks), len(tasks))
+    assert [commit[:12] for commit in done] == summary["ch"]
+    assert sorted(set(summary["fm"])) == files
+
+
+def team_plan(team: Team) -> list[dict[str, Any]]:
+    text = (team.root / ".yolo-planning/phases/01-auth/01-01.plan.jsonl").read_text()
+    return [json.loads(line) for line in text.splitlines()]
 
 
 @pytest.mark.parametrize("name", ["design-handoff.jsonl", "fe-architecture.toon"])

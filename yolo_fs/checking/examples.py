@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ from yolo_fs.artifacts.classify import classify, place_of_name
 from yolo_fs.artifacts.table import ARTIFACTS, Artifact, Home, by_kind
 from yolo_fs.core.ids import PhaseId, PlanId
 from yolo_fs.core.reasons import Reason, YoloError, hint_for_unknown, safe
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING
+from yolo_fs.evidence.facts import texts
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
 from yolo_fs.schemas.layout import Format
 from yolo_fs.system.packaged import packaged
 
@@ -23,8 +24,10 @@ _MOST_BYTES = 720
 _COMPLETE = "complete"
 """The example of that name comes first: of what may also be partial, nobody is to be shown that."""
 _UNFINISHED = "(Fill this in, then remove this line.)\n"
-_SOURCE, _DESIGN = "src/", "design/"
-"""Where the files of examples lie, and where those of a department that has no source do."""
+_SOURCE = "src/"
+"""Where the files of examples lie."""
+_LANES = {Dept.FRONTEND: "src/web/", Dept.UIUX: "design/"}
+"""Where those of other departments do: who changes one file of two reopens the other's review."""
 _PHASE = "01-auth"
 """The folder that examples lie in."""
 _OF_PHASE = re.compile(r'(phase"?: ?")01(?=")')
@@ -64,11 +67,15 @@ def example_of(kind: str) -> str:
     return max(sorted(small), key=lambda path: sizes[path]).read_text(encoding="utf-8")
 
 
-def example_for(name: str, commit: str = "") -> str:
+def example_for(
+    name: str, commits: Sequence[str] = (), plan: Sequence[Mapping[str, Any]] = ()
+) -> str:
     """Return the text of one valid artifact, by kind, file name or path.
 
     By its path, it names the phase that it lies in, its number, and files of its department.
-    `commit`: a hash of this repository, for artifacts that name commits.
+    `plan`: the records of the plan that the file belongs to, where that is written: its example is
+    the same plan with specs, and a summary is one of its tasks. `commits`: hashes of this
+    repository, for artifacts that name commits.
 
     Raises:
         YoloError: as `example_of`.
@@ -78,23 +85,37 @@ def example_for(name: str, commit: str = "") -> str:
     if place and place.department:
         text = in_lane(text, place.department)
     if place and place.phase:
-        text = _OF_PHASE.sub(rf"\g<1>{place.phase.number}", text.replace(_PHASE, str(place.phase)))
+        number = place.phase.number
+        text = _OF_PHASE.sub(rf"\g<1>{number}", text.replace(_PHASE, str(place.phase)))
     if place is None or place.plan is None or place.artifact.format is not Format.JSONL:
         return text
-    own, plan = place.plan, str(place.plan)
-    known = {"p": own.phase, "n": own.number, "plan": plan, **({"ch": [commit]} if commit else {})}
-    lines = (json.loads(line) for line in text.splitlines())
-    return "".join(f"{json.dumps(_filled(line, known), ensure_ascii=False)}\n" for line in lines)
+    records: Iterable[Mapping[str, Any]] = map(json.loads, text.splitlines())
+    known: dict[str, Any] = {"p": place.plan.phase, "n": place.plan.number, "plan": str(place.plan)}
+    if plan and place.artifact.kind == "plan":
+        records = _with_specs(plan)
+    elif plan and place.artifact.kind == "summary":
+        header, *tasks = plan
+        files = [name for task in tasks for name in texts(task.get("f"))]
+        known |= {"t": header.get("t", ""), "fm": files, "tc": len(tasks), "tt": len(tasks)}
+    if commits:
+        known["ch"] = list(commits)
+    filled = ({key: known.get(key, value) for key, value in each.items()} for each in records)
+    return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in filled)
+
+
+def _with_specs(plan: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield the records of a plan; a task that has no spec is given that of the example."""
+    spec = json.loads(enriched_plan().splitlines()[1])["spec"]
+    header, *tasks = plan
+    yield header
+    yield from ({**task, "spec": task.get("spec") or spec} for task in tasks)
 
 
 def in_lane(text: str, department: str) -> str:
-    """Return an example whose files are those that the Devs of a department may write."""
-    off_limits = [row.off_limits for row in WORKING if row.name == department]
-    return text.replace(_SOURCE, _DESIGN) if any(_SOURCE in each for each in off_limits) else text
-
-
-def _filled(record: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: known.get(key, value) for key, value in record.items()}
+    """Return an example whose files are those that the Devs of a department may write, and no
+    other's.
+    """
+    return text.replace(_SOURCE, _LANES.get(Dept(department), _SOURCE))
 
 
 def enriched_plan() -> str:

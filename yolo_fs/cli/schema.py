@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from yolo_fs.artifacts.catalogue import Kind, all_kinds, find_kind, kind_named
+from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.export import all_schemas, file_of, schemas_of, written
 from yolo_fs.checking.examples import example_for
 from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import YoloError
 from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
+from yolo_fs.progress.board import board
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.system.files import Content, read
 from yolo_fs.system.store import SHARED, make_folders, write_atomic
 from yolo_fs.workspace.output_places import output_place
+from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,23 +60,40 @@ def show(invocation: Invocation, *, kind: str) -> Reply:
 @verb("example", example="yolo-fs schema example plan", parent=schema)
 @click.argument("kind", metavar="KIND|FILE")
 def example(invocation: Invocation, *, kind: str) -> Reply:
-    """Print one valid artifact of a kind, or for a file, such as 01-02.plan.jsonl: it has its plan,
-    and, for a whole path, its phase.
+    """Print one valid artifact of a kind, or for a file, such as 01-02.plan.jsonl.
+
+    For a whole path it fits its phase and plan: a plan that is written has its own tasks, each with
+    a spec, and a summary counts them and names the commits of their work.
 
     'yolo-fs new KIND' writes the skeleton of one.
     """
-    text = example_for(kind, _find_newest_commit(invocation.start))
+    commits, plan = _find_work(kind, invocation.start)
+    text = example_for(kind, commits, plan)
     return Reply({"kind": kind, "text": text}, show=lambda console: _write(console, text))
 
 
-def _find_newest_commit(start: str) -> str:
-    """Return a commit hash for an example that names commits; empty if there is none."""
+def _find_work(path: str, start: str) -> tuple[list[str], Sequence[Mapping[str, Any]]]:
+    """Return hashes for an example that names commits, and the records of the committed plan that
+    a file belongs to: the work on that plan, else the newest commit; nothing where there is none.
+    """
+    place = classify(path)
     with suppress(YoloError), Repository(start) as repository:
-        return (repository.head().tip or "")[:_ABBREVIATED]
-    return ""
-
-
-_ABBREVIATED = 12
+        newest = repository.head().tip
+        if newest is None:
+            return [], ()
+        work = [newest]
+        plan: Sequence[Mapping[str, Any]] = ()
+        if place and place.plan:
+            settings = load(repository.root)
+            team = Team(repository, settings)
+            for phase in board(repository, settings, newest, team).phases:
+                if phase.id == place.phase:
+                    plans = phase.facts.of_kind("plan", Dept(place.department))
+                    plan = next((one.lines for one in plans if one.place.plan == place.plan), ())
+                    done = team.collect_work(phase.facts.filed)
+                    work = [each.commit for each in done if each.plan == str(place.plan)] or work
+        return [oid[:SHORT] for oid in work], plan
+    return [], ()
 
 
 @verb("export", example="yolo-fs schema export schemas", parent=schema)

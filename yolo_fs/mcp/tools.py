@@ -141,7 +141,7 @@ class Tools:
             return answer
         from yolo_fs.checking.examples import example_for
 
-        text = visible(example_for(command.rpartition(" ")[2], ""))
+        text = visible(example_for(command.rpartition(" ")[2]))
         shown = text if len(text) <= _LONGEST_EXAMPLE else text[: text.find("\n", 0) + 1]
         return replace(answer, text=f"{answer.text}\nA valid one:\n{shown}")
 
