@@ -13,11 +13,19 @@ from pathlib import Path
 import pytest
 
 from tests.support.phases import complete, facts
+from tests.support.teams import Team
 from yolo_fs.company import agents
+from yolo_fs.company.branch import Branch
 from yolo_fs.company.brief import variables_of
+from yolo_fs.company.hosts import HOST_BY_NAME
+from yolo_fs.company.runs import RunAct
+from yolo_fs.company.workers import Worker, Workers
+from yolo_fs.core.ids import PhaseId
+from yolo_fs.git.repository import Repository
 from yolo_fs.phase.acts import Act, acts_of
 from yolo_fs.phase.phase import Phase
 from yolo_fs.system.system import boot_id, start_time, wait_for_end
+from yolo_fs.workspace.settings import load
 
 
 @pytest.fixture
@@ -132,3 +140,29 @@ def test_who_waits_for_agents_is_woken_by_the_first_that_ends(
     wait_for_end([sleeper.pid, ended.pid], 3600)
     assert ended.wait() == 0
     wait_for_end([2**22 + 1, os.getpid()], 0)  # nobody has that number
+
+
+def test_the_wait_for_a_limited_host_grows_until_it_serves_again(tmp_path: Path) -> None:
+    """Each agent is a real process that prints what Claude Code prints."""
+    limited = {"type": "system", "subtype": "api_retry", "error_status": 429}
+    served = {"type": "result", "usage": {"input_tokens": 5}, "total_cost_usd": 0.1, "result": "x"}
+    _, act = act_of_a_dev(["src/auth.ts"])
+    waits: list[float] = []
+    team = Team(tmp_path / "shop")
+    with Repository(str(team.root)) as repository:
+        branch = Branch(repository, load(repository.root), PhaseId("01", "auth"))
+        workers = Workers(
+            branch, HOST_BY_NAME["claude"], lambda _, event: waits.append(event["wait_s"])
+        )
+        for number, line in enumerate((limited, limited, served, limited)):
+            folder = str(tmp_path / str(number))
+            child, process = agents.start(
+                ["echo", json.dumps(line)], str(team.root), folder, "", os.environ
+            )
+            record = RunAct(number, "dev", "backend", "implementation", "", 1, time.time())
+            worker = Worker(act, record, folder, process, child)
+            workers.add(worker)
+            child.wait()
+            assert workers.has_just_ended(worker)
+            workers.remove(worker)
+    assert waits == [30.0, 60.0, 30.0]

@@ -18,7 +18,7 @@ from yolo_fs.phase.acts import Act
 from yolo_fs.system.system import wait_for_end
 
 _LIMIT_WAITS_S = (30.0, 60.0, 120.0, 300.0)
-"""Seconds without new starts after a host's rate limit: the first time, the second …"""
+"""Seconds without new starts after a host's rate limit: the first time, the second in a row …"""
 _STREAM_BYTES = 64 * 1024 * 1024
 """Maximum size of an act's stream; an agent that prints more is ended."""
 _SURE_REFUSALS = 2
@@ -142,6 +142,8 @@ class Workers:
         self._read_to_end(worker)
         if worker.refusals and not worker.is_past:
             self.refusal = worker.refusal
+        if not worker.is_limited and worker.record.tokens:  # the host serves again
+            self._limits = 0
         return True
 
     def bill(self, left: Worker) -> None:
