@@ -16,6 +16,7 @@ from tests.support.teams import CLAIM, EXAMPLES, Team
 from yolo_fs.artifacts.table import ARTIFACTS, Home
 from yolo_fs.cli.main import run
 from yolo_fs.evidence.facts import PhaseFacts
+from yolo_fs.evidence.judged import came_later
 from yolo_fs.git import history
 from yolo_fs.git.repository import Repository
 from yolo_fs.history import team as history_team
@@ -24,6 +25,7 @@ from yolo_fs.history.team import loop_facts, loops_of
 from yolo_fs.loops.facts import Loop, LoopProgress
 from yolo_fs.phase.phase import Phase
 from yolo_fs.progress.board import board
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.workspace.settings import load
 
 
@@ -269,6 +271,54 @@ def test_three_failures_of_qa_are_counted_over_one_file(team: Team) -> None:
     last = (found.state, found.round, found.rounds_left, found.next)
     assert last == ("3rd QA FAIL", 3, 0, "architect")  # the Lead's escalation opened by itself
     assert of(team, Loop.QA).next == "qa-code"  # whatever was decided is verified again
+
+
+def take_back(team: Team, name: str) -> None:
+    """Revert the last commit of an artifact, as anybody's git does, without any hook."""
+    path = f".yolo-planning/phases/01-auth/{name}"
+    team.git("revert", "--no-edit", team.git("log", "-1", "--format=%H", "--", path))
+
+
+def asked_again(team: Team, kind: str) -> list[str]:
+    """Return why verdicts of a kind have to be given again."""
+    (phase,) = facts_of(team)
+    return list(came_later(phase, kind, DEFAULT_DEPARTMENT))
+
+
+@pytest.mark.proves("002:121")
+def test_a_verdict_that_a_revert_brings_back_has_judged_nothing_since(team: Team) -> None:
+    summarise(team)
+    good = (team.examples / "verification/ok/pass_with_warning.jsonl").read_text()
+    bad = good.replace('"r":"PASS","ps":3,"fl":0', '"r":"FAIL","ps":2,"fl":1')
+    wanted = "verification.jsonl is older than the verdict that a revert took back"
+    team.artifact("verification.jsonl", good)
+    team.once()
+    assert asked_again(team, "verification") == []
+    team.artifact("verification.jsonl", bad)
+    team.once()
+    take_back(team, "verification.jsonl")
+    assert asked_again(team, "verification") == [wanted]
+    works(team, "fix(01-01): T1 never verified", "7\n")
+    team.artifact("verification.jsonl", bad)
+    team.once()
+    take_back(team, "verification.jsonl")
+    first, later = asked_again(team, "verification")
+    assert first == wanted and "source of 01-01" in later
+    team.artifact("verification.jsonl", good.replace("2026-02-20", "2026-02-21"))
+    team.once()
+    assert asked_again(team, "verification") == []
+
+
+@pytest.mark.proves("002:131")
+def test_an_approval_that_was_taken_back_approves_nothing(team: Team) -> None:
+    summarise(team)
+    review(team, "changes_requested", 1, "major")
+    works(team, "fix(01-01): T1 end the session", "2\n")
+    review(team, "approve", 2)
+    assert of(team, Loop.CODE_REVIEW).state == "approved"
+    take_back(team, "code-review.jsonl")
+    found = of(team, Loop.CODE_REVIEW)
+    assert (found.state, found.next) == ("to be reviewed again", "senior")
 
 
 def _first(team: Team) -> str:

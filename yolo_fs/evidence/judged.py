@@ -55,10 +55,18 @@ def came_later(facts: PhaseFacts, kind: str, department: Dept | None) -> Iterato
     `department`: whose verdict and whose work, None for all.
     """
     for filed in facts.of_kind(kind, department):
+        if _is_restored(facts, filed):
+            yield f"{filed.place.name} is older than the verdict that a revert took back"
         things = list(later_than(facts, kind, filed.position, department))
         for thing in things[:1]:
             others = f" and {len(things) - 1} more" if things[1:] else ""
             yield f"{filed.place.name} is older than {thing.what}, which came after it{others}"
+
+
+def _is_restored(facts: PhaseFacts, filed: Filed) -> bool:
+    """Return whether a verdict is in force only because a revert took a later one back."""
+    *_, last = facts.versions.get(filed.place.path) or (None,)
+    return last is not None and NOWHERE != filed.position < last.position
 
 
 def is_any_older(facts: PhaseFacts) -> bool:

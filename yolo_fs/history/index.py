@@ -75,6 +75,13 @@ class PathChange(NamedTuple):
     at_s: int
     height: int
     position: int
+    subject: bytes = b""
+
+    @property
+    def is_restoring(self) -> bool:
+        """Whether git made it to take a commit back, or to do it again."""
+        subject = without_ticket(_text(self.subject))
+        return undone_by(subject)[0] != subject
 
 
 NO_CHANGE = PathChange("", 0, 0, NOWHERE)
@@ -235,7 +242,7 @@ class HistoryIndex:
         """Return the last commit that changed a path below the planning root; empty if none did."""
         if path not in self._last:
             query = (
-                "select c.oid, c.at_s, c.height, c.position from changes h"
+                "select c.oid, c.at_s, c.height, c.position, c.subject from changes h"
                 " join paths p on p.id = h.path join commits c on c.row = h.row"
                 " where p.path = ? and +c.position <= ?"
                 " order by h.height desc, h.at_s desc, c.oid desc limit 1"
@@ -308,7 +315,7 @@ class HistoryIndex:
         `after`: only later ones than this.
         """
         query = (
-            "select c.oid, c.at_s, c.height, c.position from changes h"
+            "select c.oid, c.at_s, c.height, c.position, c.subject from changes h"
             " join paths p on p.id = h.path join commits c on c.row = h.row"
             " where p.path = ? and (h.height, h.at_s, c.oid) > (?, ?, ?) and +c.position <= ?"
             " order by h.height, h.at_s, c.oid"

@@ -672,12 +672,24 @@ class Team:
             self._filed[path] = wanted[path], self._understood(places[path], git_object, plans)
         for path in places:
             basis, filed = self._filed[path]
-            last = self.history_index.last_change(path)
+            blob = files[path]
+            last = self._given_by(filed.place, blob)
             origin = last.oid, last.at_s, last.position
             if origin != (filed.commit, filed.at_s, filed.position):
                 filed = filed._replace(commit=last.oid, at_s=last.at_s, position=last.position)
                 self._filed[path] = basis, filed
             yield filed
+
+    def _given_by(self, place: Place, blob: str) -> PathChange:
+        """Return the commit that gave a file its content. A verdict that a revert brings back is as
+        old as it was: nobody has judged again.
+        """
+        last = self.history_index.last_change(place.path)
+        if not last.is_restoring or place.artifact.kind not in JUDGED_BY:
+            return last
+        given = [one for one in self.history_index.past_of(place.path) if not one.is_restoring]
+        made = self._blobs_after(given, place.path)
+        return next((one for one in reversed(given) if made[one.oid] == blob), last)
 
     def _plans_beside(self, place: Place) -> frozenset[str]:
         """Return the ids of the plans in the folder of an artifact whose form depends on them."""

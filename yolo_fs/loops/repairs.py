@@ -75,7 +75,9 @@ class Review(NamedTuple):
 def reviews_of(facts: LoopFacts, plan: Plan) -> list[Review]:
     """Return the reviews of a plan in the order in which they were committed."""
     reviews: list[Review] = []
+    kept: list[Review] = []
     for version in facts.of("code-review", plan.department):
+        kept = []
         for header, body in _blocks(version.lines, str(plan.id)):
             findings = tuple((str(line.get("sev")), str(line.get("issue"))) for line in body)
             cycle = header.get("cycle")
@@ -90,11 +92,14 @@ def reviews_of(facts: LoopFacts, plan: Plan) -> list[Review]:
                 version.position,
                 _contradiction_in(facts.phase, version, (header, *body)),
             )
+            kept.append(review)
             if any(review.is_same(other) for other in reviews):
                 continue
             if reviews and _is_revised(facts, reviews[-1], review, plan):
                 reviews.pop()
             reviews.append(review)
+    while reviews and kept and not any(map(reviews[-1].is_same, kept)):
+        reviews.pop()  # a revert took it back
     return reviews
 
 
