@@ -257,6 +257,24 @@ def test_a_commit_below_a_planned_directory_counts() -> None:
     assert fold(facts(content, commits=commits)).departments[0].plans[0].is_done
 
 
+def test_a_task_that_a_plan_gets_after_its_summary_is_still_to_be_done() -> None:
+    content = complete()
+    content["01-02.plan.jsonl"].append(content["01-02.plan.jsonl"][1] | {"id": "T2"})
+    known = facts(content)
+
+    def placed(plan_at: int, summary_at: int) -> PhaseStatus:
+        at = {"01-02.plan.jsonl": plan_at, "01-02.summary.jsonl": summary_at}
+        moved = (one for one in known.filed if one.place.name in at)
+        return fold(known.with_filed(*(one._replace(position=at[one.place.name]) for one in moved)))
+
+    late = placed(9, 8).departments[0]
+    assert late.plans[1].missing == (
+        "plan 01-02 has 2 tasks since commit of 01, the summary counts 1",
+    )
+    assert late.next is not None and late.next.agent == "dev"
+    assert placed(8, 8).departments[0].plans[1].is_done  # a squash brought both
+
+
 @pytest.mark.parametrize("word", ["partial", "failed"])
 def test_a_summary_that_does_not_say_complete_leaves_the_plan_open(word: str) -> None:
     plan = fold(facts(changed("01-01.summary.jsonl", s=word))).departments[0].plans[0]

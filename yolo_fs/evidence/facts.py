@@ -263,6 +263,8 @@ class Plan(NamedTuple):
     """Files that the plan may touch: its `fm`, and the `f` of its tasks."""
     tasks: tuple[Mapping[str, Any], ...]
     commit: str
+    position: int = NOWHERE
+    """Place of that commit in the order of the branch."""
 
 
 def is_blocking(request: Mapping[str, Any]) -> bool:
@@ -320,6 +322,7 @@ def _plan(filed: Filed) -> Plan:
         files=files,
         tasks=tuple(tasks),
         commit=filed.commit,
+        position=filed.position,
     )
 
 
@@ -496,14 +499,26 @@ def _blockers(
 
 def _standing(facts: PhaseFacts, plan: Plan) -> tuple[PlanStanding, tuple[str, ...]]:
     summaries = facts.of_kind("summary", plan.department)
-    summary = next((s.lines[0] for s in summaries if s.place.plan == plan.id and s.lines), None)
-    if summary is None:
+    filed = next((s for s in summaries if s.place.plan == plan.id and s.lines), None)
+    if filed is None:
         started = any(commit_of_task(facts, plan, task) for task in plan.tasks)
         return (PlanStanding.RUNNING if started else PlanStanding.PENDING), ()
+    summary = filed.lines[0]
     if summary.get("s") != "complete":
         return (PlanStanding.FAILED if summary.get("s") == "failed" else PlanStanding.PARTIAL), ()
-    missing = tuple(_lacking(facts, plan, summary))
+    missing = (*_find_later_tasks(plan, filed), *_lacking(facts, plan, summary))
     return (PlanStanding.CLAIMED if missing else PlanStanding.COMPLETE), missing
+
+
+def _find_later_tasks(plan: Plan, summary: Filed) -> Iterator[str]:
+    """Yield what the plan has more than a summary that is older than it."""
+    total = summary.lines[0].get("tt")
+    is_later = plan.position > summary.position != NOWHERE
+    if is_later and isinstance(total, int) and len(plan.tasks) > total:
+        yield (
+            f"plan {plan.id} has {len(plan.tasks)} tasks since {plan.commit[:SHORT]}, "
+            f"the summary counts {total}"
+        )
 
 
 def _lacking(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> Iterator[str]:
