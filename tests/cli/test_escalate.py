@@ -69,9 +69,18 @@ def test_without_a_name_the_holder_acts(root: Path, capsys: pytest.CaptureFixtur
 def test_a_commit_from_before_the_escalation_shows_no_progress(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def commit(date: str) -> str:
+    def commit(date: str, subject: str = "x") -> str:
         env = {**os.environ, "GIT_COMMITTER_DATE": date, "GIT_AUTHOR_DATE": date}
-        words = ("-c", "user.name=T", "-c", "user.email=t@e", "commit", "-qm", "x", "--allow-empty")
+        words = (
+            "-c",
+            "user.name=T",
+            "-c",
+            "user.email=t@e",
+            "commit",
+            "-qm",
+            subject,
+            "--allow-empty",
+        )
         subprocess.run(["git", "-C", str(root), *words], check=True, env=env)
         head = ["git", "-C", str(root), "rev-parse", "HEAD"]
         return subprocess.run(head, check=True, capture_output=True, text=True).stdout.strip()
@@ -86,6 +95,9 @@ def test_a_commit_from_before_the_escalation_shows_no_progress(
     assert f"{old[:12]} is older than the escalation" in json.dumps(said["findings"])
     code, said = escalate(root, capsys, "resolve", NAME, "--by", "dev", "--commit", "nothing")
     assert "nothing is no commit of this repository" in json.dumps(said["findings"])
+    other = commit("2099-01-01T00:00:00Z", "feat(01-07): T1 work of others")
+    code, said = escalate(root, capsys, "resolve", NAME, "--by", "dev", "--commit", other)
+    assert f"{other} is work on 01-07" in json.dumps(said["findings"])
     new = commit("2099-01-01T00:00:00Z")
     code, said = escalate(root, capsys, "resolve", NAME, "--by", "dev", "--commit", new)
     assert (code, said["data"]["escalation"]["standing"]) == (Exit.DONE, "resolved")

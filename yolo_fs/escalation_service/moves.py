@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, place_of_name
-from yolo_fs.artifacts.naming import entries_in
+from yolo_fs.artifacts.naming import entries_in, purpose_of, undone_by
 from yolo_fs.checking.snapshots import WorkTree
 from yolo_fs.core.ids import SHORT, EscalationId, PhaseId, TaskRef
 from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, errors, safe, shortened
@@ -443,8 +443,11 @@ class Escalations:
         git_object = self._repository.objects.read(f"{name}^{{commit}}")
         if git_object is None or git_object.kind != "commit":
             return f"{name} is no commit of this repository"
-        made_s = read_commit_object(git_object.body).at_s
-        if escalation is not None and made_s < int(escalation.opened_at.timestamp()) - int(
+        made = read_commit_object(git_object.body)
+        of = purpose_of(undone_by(made.subject)[0])
+        if escalation is not None and of and of.plan not in (None, escalation.id.task.plan):
+            return f"{name} is work on {of.plan}"
+        if escalation is not None and made.at_s < int(escalation.opened_at.timestamp()) - int(
             AHEAD.total_seconds()
         ):
             return f"{name} is older than the escalation"
