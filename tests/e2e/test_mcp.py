@@ -255,6 +255,32 @@ def test_the_five_commands_are_prompts_that_name_what_the_user_said(team: Team) 
     within(team, use)
 
 
+def test_nobody_decides_in_the_name_of_another(team: Team) -> None:
+    path = f"{PHASE}/decisions.jsonl"
+    said = {"ts": "2026-02-21T08:00:00Z", "agent": "lead", "dec": "accept 01-01", "reason": "small"}
+    decided = said | {"kind": "accept", "of": "01-01"}
+    of_user = said | {"agent": "user", "kind": "accept_risk", "of": "backend"}
+
+    async def use(asked: Client) -> None:
+        for record in (decided, of_user):
+            refused = await call(asked, "append_record", path=path, record=record)
+            assert f"that is the decision of {record['agent']}" in refused["refused"]
+            refused = await call(asked, "write_artifact", path=path, text=json.dumps(record) + "\n")
+            assert f"that is the decision of {record['agent']}" in refused["refused"]
+        assert (await call(asked, "append_record", path=path, record=said | {"agent": "dev"}))["ok"]
+
+    within(team, use, "--as", "yolo-dev")
+    assert len((team.root / path).read_text().splitlines()) == 1
+
+    async def decide(asked: Client) -> None:
+        assert (await call(asked, "append_record", path=path, record=decided))["ok"]
+        kept = (team.root / path).read_text()
+        assert (await call(asked, "write_artifact", path=path, text=kept))["ok"]
+        assert "refused" in await call(asked, "append_record", path=path, record=of_user)
+
+    within(team, decide, "--as", "yolo-lead")
+
+
 def test_roles_and_isolation_hold_as_in_the_hooks(team: Team) -> None:
     path = f"{PHASE}/critique.jsonl"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -19,6 +19,9 @@ from yolo_fs.hooks.hosts import SERVED, HookInput
 from yolo_fs.hooks.tool_use import Guard, HookRequest
 from yolo_fs.hooks.touches import CommandReading
 from yolo_fs.mcp.refusal import ToolRefusedError
+from yolo_fs.protocol.departments import Role
+from yolo_fs.protocol.roster import plain_name
+from yolo_fs.system.files import read
 from yolo_fs.system.in_place import appending
 from yolo_fs.system.store import SHARED, write_atomic
 
@@ -87,6 +90,7 @@ class ArtifactWriter:
     def __init__(self, start: str, agent: str):
         """Paths are relative to `start`; `agent`: whose rights hold, empty for who has not said."""
         self._start = start
+        self._agent = agent
         self._caller = Caller(start, agent)
         self._validator = Validator(start)
 
@@ -111,6 +115,7 @@ class ArtifactWriter:
             )
         line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
         self._refuse_secrets(path, line)
+        self._refuse_anothers_word(path, record)
         if not os.path.lexists(full):  # opening it would make it
             self._judged(full, path, b"", line)
         with appending(full, root=root) as log:
@@ -142,6 +147,12 @@ class ArtifactWriter:
         self._refuse_secrets(path, data)
         judged = self._checked(full, path, data)
         findings = judged.findings
+        there = read(root, os.path.relpath(full, root), self._validator.max_bytes)
+        before = b"" if isinstance(there, Finding) else there.data
+        known = [record.value for record in self._checked(full, path, before).records]
+        for record in judged.records:
+            if record.value not in known:
+                self._refuse_anothers_word(path, record.value)
         if errors(findings):
             corrected = self._corrected(full, judged)
             raise ToolRefusedError(_refused(path, errors(findings), corrected))
@@ -185,6 +196,20 @@ class ArtifactWriter:
 
     def _corrected(self, full: str, judged: CheckedFile) -> Iterator[CorrectedLine]:
         return corrected_lines(judged, fix(self._validator, judged, full, write=False))
+
+    def _refuse_anothers_word(self, path: str, record: Mapping[str, Any]) -> None:
+        """Evidence rests on a decision with a kind: only whoever it names as its agent writes it,
+        and no agent in the name of the user.
+        """
+        place, by = classify(path), plain_name(str(record.get("agent")))
+        is_decision = place is not None and place.artifact.kind == "decisions"
+        if not is_decision or not record.get("kind"):
+            return
+        if by == Role.USER or (self._agent and by != plain_name(self._agent)):
+            raise ToolRefusedError(
+                f"{Reason.OUT_OF_LANE.value}: that is the decision of {safe(by)}"
+                f"\nNext: ask {safe(by)}; a remark of your own has no kind."
+            )
 
     def _refuse_secrets(self, path: str, data: bytes) -> None:
         if find_secrets(data, path, frozenset()):
