@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -51,6 +52,19 @@ def test_links_where_our_own_files_go_lead_nowhere(repo: Repo, ending: str) -> N
     )
     assert len(repo.subjects()) == 2
     assert (victim.read_text(), stat.S_IMODE(victim.stat().st_mode)) == ("precious\n", 0o640)
+
+
+def test_leaving_makes_nothing_in_what_a_link_in_the_place_of_our_folder_leads_to(
+    repo: Repo,
+) -> None:
+    elsewhere = repo.root.parent / "elsewhere"
+    elsewhere.mkdir()
+    repo.write(artifact("plan", 0))
+    ask(repo, questions(("run --once",)))  # there are packs of ours
+    shutil.rmtree(repo.git_dir / "yolo-fs")
+    (repo.git_dir / "yolo-fs").symlink_to(elsewhere)
+    ask(repo, questions(("uninstall", "run --once", "status")))
+    assert os.listdir(elsewhere) == []
 
 
 @pytest.mark.parametrize("level", ["phase", "phases", "planning"] if ALL else ["phase"])

@@ -262,7 +262,10 @@ def private_directory(path: str) -> None:
     Raises:
         YoloError: NOT_REGULAR, FOREIGN_OWNER, STORAGE_FAILED.
     """
+    above = os.path.dirname(path)
     with environment(path):
+        if os.path.basename(above) == OWN_FOLDER:  # a link there leads into a folder of others
+            os.close(_open_private(above))
         with contextlib.suppress(FileExistsError):
             os.mkdir(path, 0o700)
         os.close(_open_private(path))
