@@ -136,4 +136,7 @@ def test_where_there_is_no_phase_there_is_nothing_to_compile(
 ) -> None:
     team = Team(tmp_path / "empty")
     assert run(["context", "compile", "dev", "-C", str(team.root)]) == 3
+    assert "yolo-fs init" in capsys.readouterr().err
+    (team.root / ".yolo-planning/phases").mkdir(parents=True)
+    assert run(["context", "compile", "dev", "-C", str(team.root)]) == 2
     assert "yolo-fs phase new SLUG" in capsys.readouterr().err

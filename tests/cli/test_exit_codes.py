@@ -6,6 +6,7 @@ import contextlib
 import io
 import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -147,3 +148,34 @@ def test_the_table_is_of_the_verbs_that_there_are() -> None:
     assert {*WITHOUT_REPOSITORY, *MEANING_OF_1, *OTHER_MEANINGS} <= OWN_VERB_BY_NAME.keys()
     for name in OWN_VERB_BY_NAME:
         assert {Exit.DONE, Exit.USAGE} <= exits_of(name).keys()
+
+
+OF_A_PHASE = (
+    "phase list", "phase new x", "phase sign-off", "gate list", "gate check all-depts", "gate why all-depts",
+    "gate wait all-depts --timeout 1", "workflow next", "workflow show", "workflow check critique",
+    "workflow skip research --reason x", "dept show", "dept update backend --status running", "squash 1",
+    "report -o x.html", "context compile dev", "new critique", "new reqs", "status --phase 1", "escalate list --phase 1",
+    "answer ESC-01-01-T1 a", "decide accept-risk backend --reason x", "run --once", "validate", "fix", "adopt", "logs",
+)  # fmt: skip
+
+
+def test_what_needs_a_phase_says_alike_that_there_is_no_planning_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    root = tmp_path / "project"
+    for words in (
+        ["init", "-q", str(root)],
+        ["-C", str(root), "commit", "-q", "--allow-empty", "-m", "chore(x): y"],
+    ):
+        subprocess.run(["git", "-c", "user.name=Ada", "-c", "user.email=a@x", *words], check=True)
+    monkeypatch.chdir(root)
+    told = {}
+    for words in OF_A_PHASE:
+        err = io.StringIO()
+        with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()):
+            code = run(words.split())
+        told[words] = (code, err.getvalue().partition("\n")[0])
+    says = "yolo-fs: not_initialised: there is no planning tree here"
+    assert {*told.values()} == {(Exit.NOT_HERE, says)}, told
+    assert not (root / ".yolo-planning").exists(), "nothing was made on the way"

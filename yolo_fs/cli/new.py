@@ -17,7 +17,7 @@ from yolo_fs.progress.workflow import phase_at_work
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, Dept
 from yolo_fs.system.store import SHARED, make_folders, write_atomic
 from yolo_fs.workspace.planning_tree import find_phase, seen_from
-from yolo_fs.workspace.settings import load
+from yolo_fs.workspace.settings import load, not_initialised
 
 
 @verb("new", example="yolo-fs new plan --plan 01-01")
@@ -33,6 +33,8 @@ def new(invocation: Invocation, *, kind: str, phase: str, plan: str, dept: str |
     """
     with Repository(invocation.start) as repository:
         root = repository.root
+        if not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
+            raise not_initialised(root)
         chosen = find_phase(root, phase) if phase else _at_work(repository)
         prefix = DEPARTMENT_BY_NAME[Dept(dept)].prefix if dept else ""
         path = f"{PLANNING_ROOT}/{place_of_new(kind, chosen, plan, prefix)}"

@@ -35,7 +35,7 @@ from yolo_fs.system.files import Content, is_plain_file, names_in, read, stamp_o
 from yolo_fs.system.store import SHARED, reap_temporaries, write_text
 from yolo_fs.system.toon import write_value
 from yolo_fs.workspace.planning_tree import phase_folder, phases_in
-from yolo_fs.workspace.settings import Settings
+from yolo_fs.workspace.settings import Settings, no_phase
 
 _FILE = re.compile(r"\.ctx-(?P<agent>[a-z-]+)\.toon")
 _PREFIX = ".ctx-"
@@ -84,7 +84,7 @@ class ContextStore:
 
         Raises:
             YoloError: UNKNOWN_NAME for an agent without context, or a plan that the phase has not;
-                NOT_INITIALISED when there is no phase.
+                NOT_INITIALISED without a planning tree.
         """
         commit = self._repository.head().tip
         wanted, look = phase or self.current_phase(commit), self._look(commit)
@@ -143,7 +143,7 @@ class ContextStore:
         """Return the active phase.
 
         Raises:
-            YoloError: NOT_INITIALISED when there is none.
+            YoloError: UNKNOWN_NAME when there is none, NOT_INITIALISED without a planning tree.
         """
         phases = self._team.phases(commit)
         begun = {phase.id for phase in phases}
@@ -151,8 +151,7 @@ class ContextStore:
         if phases and (not current(phases).is_complete or not empty):
             return current(phases).id
         if not empty:
-            hint = "'yolo-fs phase new SLUG' makes one."
-            raise YoloError(Reason.NOT_INITIALISED, "there is no phase yet", hint=hint)
+            raise no_phase(self._repository.root)
         return empty[0]
 
     def _look(self, commit: str | None) -> SourceSnapshot:

@@ -26,7 +26,7 @@ from yolo_fs.history.team import Team
 from yolo_fs.moments.timeline import Replay, Timeline, event_ms
 from yolo_fs.progress.board import PhaseBoard, board
 from yolo_fs.schemas.layout import Record
-from yolo_fs.workspace.settings import Settings
+from yolo_fs.workspace.settings import Settings, no_phase
 
 LONGEST_LINE = 4_000
 """Characters of one line that are shown."""
@@ -226,7 +226,19 @@ def record_phase(
         YoloError: UNKNOWN_NAME, OBJECT_MISSING, GIT_FAILED.
     """
     team = Team(repository, settings)
-    phase = _chosen(board(repository, settings, commit, team).phases, number)
+    present = board(repository, settings, commit, team).phases
+    if not present:
+        hint = "A report needs a phase with at least one committed artifact."
+        raise no_phase(
+            repository.root,
+            YoloError(
+                Reason.UNKNOWN_NAME,
+                "no phase is committed yet",
+                hint=hint,
+                exit_code=Exit.FINDINGS,
+            ),
+        )
+    phase = _chosen(present, number)
     until_ms = (team.history_index.at_s(commit) + 1) * 1_000
     known = [event for event in events if event_ms(event) < until_ms]
     timeline = Replay(repository).phase(settings, str(phase.id), commit, known)
@@ -249,16 +261,7 @@ def _chosen(phases: tuple[PhaseBoard, ...], number: str) -> PhaseBoard:
             hint=hint_for_unknown(number, (str(phase.id) for phase in phases)),
         )
     open_ = [phase for phase in phases if not phase.is_complete]
-    chosen = wanted or open_ or list(phases[-1:])
-    if not chosen:
-        hint = "A report needs a phase with at least one committed artifact."
-        raise YoloError(
-            Reason.UNKNOWN_NAME,
-            "no phase is committed yet",
-            hint=hint,
-            exit_code=Exit.FINDINGS,
-        )
-    return chosen[0]
+    return (wanted or open_ or phases[-1:])[0]
 
 
 def _artifacts(

@@ -30,7 +30,7 @@ from yolo_fs.states.execution import next_execution_state
 from yolo_fs.states.project import current
 from yolo_fs.system.store import SHARED, Damaged, json_text, update
 from yolo_fs.workspace.planning_tree import find_phase, own_phase_folder, phases_in
-from yolo_fs.workspace.settings import Settings
+from yolo_fs.workspace.settings import Settings, no_phase
 
 _FILE = ".execution-state.json"
 _LOCK = "execution-state.lock"
@@ -94,19 +94,20 @@ def phase_named(repository: Repository, settings: Settings, team: Team, spelled:
     """Return the phase with a number or directory name; without any, the one that is worked on.
 
     Raises:
-        YoloError: BAD_NAME, or UNKNOWN_NAME when there is none.
+        YoloError: BAD_NAME, or UNKNOWN_NAME when there is none, NOT_INITIALISED without a tree.
     """
     if spelled:
         return Phase(facts_of(repository, settings, team, find_phase(repository.root, spelled)))
     phases = phases_now(repository, settings, repository.head().tip, team)
     if not phases:
         hint = "A phase begins with its first committed artifact."
-        raise YoloError(
+        uncommitted = YoloError(
             Reason.UNKNOWN_NAME,
             "no phase is committed yet",
             hint=hint,
             exit_code=Exit.FINDINGS,
         )
+        raise no_phase(repository.root, uncommitted)
     return current(phases)
 
 
@@ -130,8 +131,7 @@ def spelled_or_at_work(
         return find_phase(repository.root, spelled)
     if phase := phase_at_work(repository, settings, team):
         return phase.id
-    hint = "Create one: yolo-fs phase new SLUG"
-    raise YoloError(Reason.UNKNOWN_NAME, "there is no phase yet", hint=hint)
+    raise no_phase(repository.root)
 
 
 def find_step(key: str) -> Step:

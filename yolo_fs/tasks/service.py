@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.core.ids import TaskRef
 from yolo_fs.core.json_form import to_json
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import Exit, Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.evidence.facts import PhaseFacts, commit_of_task, plans_of, texts, touches
 from yolo_fs.git.repository import Repository
@@ -122,7 +122,10 @@ def planned(facts: Iterable[PhaseFacts], task: TaskRef, agent: str = "") -> list
     ]
     if not found:
         message = f"no committed plan has task {safe(str(task))}"
-        raise YoloError(Reason.UNKNOWN_NAME, message)
+        plans = (plan for phase_facts in facts for plan in plans_of(phase_facts))
+        known = (f"{plan.id}/{line.get('id')}" for plan in plans for line in plan.tasks)
+        near = hint_for_unknown(str(task), map(safe, known))
+        raise YoloError(Reason.UNKNOWN_NAME, message, hint=near)
     department = (department_said(agent) or DEFAULT_DEPARTMENT) if agent else None
     return [each for each in found if each.department is department] or found
 

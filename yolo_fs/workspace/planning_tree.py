@@ -118,8 +118,8 @@ def find_phase(root: str, spelled: str) -> PhaseId:
     """Return the phase that a number (`1`, `01`), a slug or a directory name spells.
 
     Raises:
-        YoloError: BAD_NAME, UNKNOWN_NAME when there is no such phase, DUPLICATE_ID for a number
-            or a slug that two phases have.
+        YoloError: BAD_NAME, UNKNOWN_NAME when there is no such phase, NOT_INITIALISED without a
+            planning tree, DUPLICATE_ID for a number or a slug that two phases have.
     """
     folder = os.path.join(root, PLANNING_ROOT, "phases")
     present = [name for name in names_in(folder) if PHASE_DIRECTORY.fullmatch(name)]
@@ -138,5 +138,8 @@ def find_phase(root: str, spelled: str) -> PhaseId:
             hint="Name the directory; 'yolo-fs validate' says how one of them gets another number.",
             exit_code=Exit.USAGE,
         )
+    from yolo_fs.workspace.settings import no_phase  # only an error needs it
+
     hint = hint_for_unknown(spelled, present)
-    raise YoloError(Reason.UNKNOWN_NAME, f"no phase {safe(spelled)!r}", hint=hint)
+    unknown = YoloError(Reason.UNKNOWN_NAME, f"no phase {safe(spelled)!r}", hint=hint)
+    raise no_phase(root, unknown)

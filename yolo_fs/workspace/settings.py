@@ -106,6 +106,18 @@ def not_initialised(root: str, hint: str = "Run 'yolo-fs init' first.") -> YoloE
     return left_out(root) or YoloError(Reason.NOT_INITIALISED, hint=hint)
 
 
+def no_phase(root: str, otherwise: YoloError | None = None) -> YoloError:
+    """Return the error of a work tree without the phase that is asked about.
+
+    Where nobody works by the protocol, that is said, and nothing of phases.
+    `otherwise`: what is wrong where there is a planning tree; by itself that there is no phase.
+    """
+    if not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
+        return not_initialised(root)
+    hint = "Create one: yolo-fs phase new SLUG"
+    return otherwise or YoloError(Reason.UNKNOWN_NAME, "there is no phase yet", hint=hint)
+
+
 def left_out(root: str) -> YoloError | None:
     """Return the error of a work tree without the planning tree that its commit has, or None.
 
