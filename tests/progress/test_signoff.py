@@ -17,9 +17,12 @@ import pytest
 from tests.e2e.company import BACKEND, Department, Write
 from tests.progress.conftest import Ask
 from tests.support.teams import Team
+from yolo_fs.cli import statusline_fast
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Exit, Reason, YoloError
 from yolo_fs.mcp.tools import ToolRefusedError, Tools
+from yolo_fs.phase.report import Audience, as_text
+from yolo_fs.reports.resume import resume
 from yolo_fs.system import failpoint
 
 PLANNING = ".yolo-planning"
@@ -132,6 +135,30 @@ def test_a_dry_run_says_what_would_be_committed_and_changes_nothing(team: Team, 
     assert answer["data"]["state"] == "would_sign_off"
     assert answer["data"]["subject"] == "chore(state): phase 1 complete"
     assert (team.head(), team.git("status", "--porcelain", "--ignored")) == (head, files)
+
+
+def test_once_it_is_shipped_nothing_waits_for_a_daemon_until_the_next_phase_begins(
+    team: Team, ask: Ask
+) -> None:
+    work(team)
+    assert ask("phase", "sign-off", "1")[0] == Exit.DONE
+    code, answer = ask("inbox")
+    assert (code, answer["data"]) == (Exit.DONE, [])
+    assert "and none has to" in as_text(resume(str(team.root), Audience()))
+    own = team.root / ".git/yolo-fs/health.json"
+    own.write_text(json.dumps({"pid": 2**22 + 1, "running": False, "headline": "01-auth complete"}))
+    assert (
+        statusline_fast.line(str(team.root))
+        == "yolo-fs: 01-auth complete, and no daemon has to run"
+    )
+    critique = team.root / PLANNING / "phases/02-next/critique.jsonl"
+    assert ask("phase", "new", "next")[0] == Exit.DONE
+    for is_written in (False, True):
+        if is_written:
+            critique.write_text("{}\n")
+        assert [one["kind"] for one in ask("inbox")[1]["data"]] == ["daemon"]
+        assert "nothing is committed until" in as_text(resume(str(team.root), Audience()))
+        assert statusline_fast.line(str(team.root)) == "yolo-fs: no daemon (yolo-fs start)"
 
 
 # --- what it asks for ---

@@ -44,7 +44,10 @@ def line(start: str) -> str:
         return ""
     health = _health(root)
     if not _is_alive(health):
-        return "yolo-fs: no daemon (yolo-fs start)"
+        headline = str(health.get("headline"))
+        if headline != f"{_latest_phase(root)} complete":
+            return "yolo-fs: no daemon (yolo-fs start)"
+        return _printable(f"yolo-fs: {headline}, and no daemon has to run")
     troubles = [f"{health[key]} {key}" for key in ("held", "rejected") if health.get(key)]
     if failing := len(health.get("troubles") or ()) + int(health.get("standing") or 0):
         troubles.append(f"{failing} in the way (yolo-fs doctor)")
@@ -55,8 +58,20 @@ def line(start: str) -> str:
         *troubles,
         *(["degraded"] if health.get("degraded") else []),
     ]
-    text = f"yolo-fs: {' | '.join(parts)}"
+    return _printable(f"yolo-fs: {' | '.join(parts)}")
+
+
+def _printable(text: str) -> str:
     return "".join(char if char.isprintable() else "?" for char in text)[:LONGEST]
+
+
+def _latest_phase(root: str) -> str:
+    """Return the folder with the highest number, whether or not it is a phase."""
+    try:
+        names = os.listdir(os.path.join(root, PLANNING, "phases"))
+    except OSError:
+        return ""
+    return max((name for name in names if name[:2].isdecimal()), default="")
 
 
 def _told() -> str:

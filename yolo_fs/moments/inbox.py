@@ -94,7 +94,7 @@ def inbox(
     """
     phases = [phase for phase in team.phases if not phase.is_complete] if team else []
     items = [
-        *_daemon(report),
+        *_daemon(report, is_over=not phases and _is_over(report, team)),
         *_items_for_obstacle(report),
         *(
             item
@@ -111,8 +111,17 @@ def inbox(
     return tuple(items)
 
 
-def _daemon(report: Report) -> Iterator[InboxItem]:
+def _is_over(report: Report, team: Board | None) -> bool:
+    """Return whether a phase has been shipped, none is open, and no file waits for a commit."""
+    done = {phase.id for phase in team.phases} if team else set()
+    is_all = bool(done) and done.issuperset(phases_in(report.root))
+    return is_all and not report.with_standing(CandidateState.PENDING)
+
+
+def _daemon(report: Report, *, is_over: bool) -> Iterator[InboxItem]:
     health = report.health
+    if health.pid is None and is_over:
+        return  # whoever begins the next phase is asked
     if health.pid is None:
         question = "No daemon runs: nothing that agents write is committed."
         yield InboxItem("daemon", "daemon", "", question, (), "yolo-fs start")

@@ -115,8 +115,13 @@ def _now(situation: Situation, report: PhaseReport | None, asker: Audience) -> R
         lines.append(f"you are in {safe(asker.below)}: {PLANNING_ROOT} is {root} from here")
     if situation.obstacle:
         lines.append(f"nothing is committed now: {situation.obstacle.with_sentence}")
+    is_over = report is not None and report.phase.progress.is_complete
     if not situation.is_daemon_running:
-        lines.append("no daemon runs: nothing is committed until 'yolo-fs start' (or run --once)")
+        lines.append(
+            "no daemon runs, and none has to: 'yolo-fs start' when the next phase begins"
+            if is_over
+            else "no daemon runs: nothing is committed until 'yolo-fs start' (or run --once)"
+        )
     if situation.is_cut_off:
         lines.append("this clone is shallow: what is older is not known ('git fetch --unshallow')")
     if situation.is_partial:
