@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from yolo_fs.core.reasons import Reason
+from yolo_fs.core.reasons import Finding, Reason, YoloError
 
 ROOT = Path(__file__).parent.parent
 
@@ -31,3 +31,20 @@ def test_every_reason_says_what_it_means_in_a_sentence_of_its_own() -> None:
 
 def test_a_fixture_is_named_after_a_reason_that_exists() -> None:
     assert {name for name in FIXTURES if "." not in name} <= {reason.value for reason in Reason}
+
+
+@pytest.mark.parametrize(
+    ("hint", "told"),
+    [
+        ("", ""),
+        ("retype the quotes", "Retype the quotes."),
+        ("see 'yolo-fs doctor'", "See 'yolo-fs doctor'."),
+        ("Did you mean dev? There are: a, b.", "Did you mean dev? There are: a, b."),
+        ("compare them, then: yolo-fs team resolve x --ours", "Compare them, then: yolo-fs team resolve x --ours"),
+        ("yolo_fs.required_reading says so.", "yolo_fs.required_reading says so."),
+        ("src/a.ts is wrong", "src/a.ts is wrong."),
+    ],
+)  # fmt: skip
+def test_what_to_do_is_told_as_a_sentence_wherever_it_comes_from(hint: str, told: str) -> None:
+    assert Finding(Reason.SECRET, "a", hint=hint).hint == told
+    assert YoloError(Reason.SECRET, hint=hint).hint == told

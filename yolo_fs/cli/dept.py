@@ -102,7 +102,9 @@ def cleanup(invocation: Invocation, *, phase: str, reason: str) -> Reply:
         if reason == "complete" and (at := _open_step(repository, chosen)):
             message = f"phase {chosen} is not complete: it is at step {at}"
             finding = Finding(
-                Reason.STATE_CONFLICT, message=message, hint="yolo-fs status shows what is missing"
+                Reason.STATE_CONFLICT,
+                message=message,
+                hint="'yolo-fs status' shows what is missing.",
             )
             return Reply(_as_json(Cleaned((), ())), (finding,), Exit.FINDINGS)
         cleaned = clean(

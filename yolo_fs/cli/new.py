@@ -43,7 +43,7 @@ def new(invocation: Invocation, *, kind: str, phase: str, plan: str, dept: str |
             raise YoloError(
                 Reason.STATE_CONFLICT,
                 f"{path} is there already",
-                hint=f"yolo-fs validate {path}",
+                hint=f"'yolo-fs validate {path}' says how it stands.",
                 exit_code=Exit.FINDINGS,
             )
         make_folders(os.path.dirname(full), root=root)

@@ -297,12 +297,14 @@ class Finding:
     expected: str = ""
     """What the protocol asks, with an example."""
     hint: str = ""
-    """What to do next."""
+    """What to do next, as sentences."""
     level: Level = Level.ERROR
     command: str = ""
     """Command that mends it or shows its cause: the first that the hint quotes, unless given."""
 
     def __post_init__(self) -> None:
+        if self.hint:
+            object.__setattr__(self, "hint", as_sentence(self.hint))
         if not self.command and (quoted := _COMMAND.search(self.hint)):
             object.__setattr__(self, "command", quoted[1])
         _redact(self)
@@ -346,6 +348,19 @@ class Finding:
         }
 
 
+def as_sentence(text: str) -> str:
+    """Return a text with a capital where a word begins it, and with a stop.
+
+    No stop follows what is to be copied: a command or a subject behind a colon.
+    """
+    if _BEGINS_WITH_A_WORD.match(text):
+        text = text[0].upper() + text[1:]
+    _, colon, last = text.rpartition(": ")
+    is_copied = colon and ". " not in last
+    return text if not text or is_copied or text[-1] in ".?!:…" else f"{text}."
+
+
+_BEGINS_WITH_A_WORD = re.compile(r"[a-z]+(?=[ ,;:]|$)")
 _COMMAND = re.compile(r"'((?:yolo-fs|git) [^'\n]{1,200})'")
 
 
@@ -456,7 +471,7 @@ class YoloError(Exception):
         super().__init__(message or reason.sentence)
         self.reason = reason
         self.message = message or reason.sentence
-        self.hint = hint
+        self.hint = as_sentence(hint)
         self.exit_code = exit_code_of(reason) if exit_code is None else exit_code
 
     def as_finding(self) -> Finding:
