@@ -247,7 +247,7 @@ def _add_example_hint(finding: Finding, place: Place) -> Finding:
     if not is_whole or not is_described:
         return finding
     shown = f"'yolo-fs schema example {place.name}' prints a valid one."
-    hint = f"{finding.hint}; {shown}" if finding.hint else shown
+    hint = f"{finding.hint} {shown}" if finding.hint else shown
     return replace(finding, hint=hint)
 
 

@@ -286,7 +286,7 @@ class Escalations:
             raise YoloError(
                 Reason.BAD_NAME,
                 f"{safe(request.task)!r} is not a task id",
-                hint="NN-MM/Tk",
+                hint="Spell it NN-MM/Tk, such as 01-02/T3.",
             )
 
         self._require_task(task)

@@ -52,7 +52,7 @@ class SettingsFile:
         raise YoloError(
             outcome.reason,
             f"{self.name}: {outcome.message}",
-            hint=f"{outcome.hint}; nothing was changed".capitalize(),
+            hint=f"{outcome.hint} Nothing was changed.".strip(),
             exit_code=Exit.BAD_CONFIG,
         )
 
