@@ -75,7 +75,7 @@ def test_unknown_kind_is_a_usage_error_with_the_nearest_name(
 def test_an_example_of_a_plan_has_files_that_the_devs_of_its_department_may_write(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    areas = {"ux-": "design/", "fe-": "src/web/", "": "src/"}
+    areas = {"ux-": "design/", "fe-": "src/components/", "": "src/"}
     for name, area in ((f"{prefix}07-01.plan.jsonl", area) for prefix, area in areas.items()):
         _, answer = schema(capsys, "example", f".yolo-planning/phases/07-pay-later/{name}")
         tasks = [json.loads(line) for line in answer["data"]["text"].splitlines()[1:]]

@@ -15,7 +15,7 @@ from yolo_fs.artifacts.table import ARTIFACTS, Artifact, Home, by_kind
 from yolo_fs.core.ids import PhaseId, PlanId
 from yolo_fs.core.reasons import Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.evidence.facts import texts
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, DEPARTMENT_BY_NAME, Dept
 from yolo_fs.schemas.layout import Format
 from yolo_fs.system.packaged import packaged
 
@@ -26,8 +26,6 @@ _COMPLETE = "complete"
 _UNFINISHED = "(Fill this in, then remove this line.)\n"
 _SOURCE = "src/"
 """Where the files of examples lie."""
-_LANES = {Dept.FRONTEND: "src/web/", Dept.UIUX: "design/"}
-"""Where those of other departments do: who changes one file of two reopens the other's review."""
 _PHASE = "01-auth"
 """The folder that examples lie in."""
 _OF_PHASE = re.compile(r'(phase"?: ?")01(?=")')
@@ -115,7 +113,7 @@ def in_lane(text: str, department: str) -> str:
     """Return an example whose files are those that the Devs of a department may write, and no
     other's.
     """
-    return text.replace(_SOURCE, _LANES.get(Dept(department), _SOURCE))
+    return text.replace(_SOURCE, DEPARTMENT_BY_NAME[Dept(department)].example_folder)
 
 
 def enriched_plan() -> str:

@@ -82,6 +82,10 @@ class Department(NamedTuple):
     """Further names of the file that says that it has handed over; the first is preferred."""
     off_limits: tuple[str, ...] = ()
     """Folders outside the planning tree in which its agents may not write."""
+    example_folder: str = "src/"
+    """Where the files of its examples lie, and no other's: a change to them reopens no review of
+    another department.
+    """
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -141,6 +145,7 @@ DEPARTMENTS = (
         prefix="fe-",
         roles=_NINE,
         off_limits=(*_TOOL_FOLDERS, *_DESIGN_FOLDERS),
+        example_folder="src/components/",
     ),
     Department(
         name=Dept.UIUX,
@@ -152,6 +157,7 @@ DEPARTMENTS = (
         subject_word="UX",
         other_sentinels=(".handoff-ux-complete",),
         off_limits=("src/", *_TOOL_FOLDERS),
+        example_folder="design/",
     ),
     Department(
         name=Dept.SHARED,
