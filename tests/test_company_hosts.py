@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
 
-from yolo_fs.company.hosts import HOST_BY_NAME, StreamNote, notes_in
+from yolo_fs.company.hosts import HOST_BY_NAME, StreamNote, chosen_name, notes_in
+from yolo_fs.git.repository import Repository
 
 CLAUDE_TOOL = {
     "type": "assistant",
@@ -139,3 +142,19 @@ def test_the_largest_bills_can_be_added_and_kept() -> None:
     notes = [note for _ in range(1_000) for note in notes_in(HOST_BY_NAME["claude"], data)]
     assert 0 < sum(note.cost_usd for note in notes) < 10**18
     assert 0 < sum(note.tokens for note in notes) < 10**18
+
+
+def test_the_host_is_what_the_users_own_git_says_and_not_what_the_repository_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
+    root = tmp_path / "work"
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    subprocess.run(["git", "config", "yolo-fs.host.default", "codex"], cwd=root, check=True)
+    with Repository(str(root)) as repository:
+        assert chosen_name(repository) == "claude"
+    (tmp_path / ".gitconfig").write_text('[yolo-fs "host"]\n\tdefault = codex\n')
+    subprocess.run(["git", "config", "yolo-fs.host.default", "claude"], cwd=root, check=True)
+    with Repository(str(root)) as repository:
+        assert chosen_name(repository) == "codex"

@@ -22,7 +22,7 @@ from yolo_fs.core.ids import EscalationId
 from yolo_fs.core.reasons import Reason
 from yolo_fs.core.timestamps import Instant, Timers
 from yolo_fs.escalations.fold import due, escalations
-from yolo_fs.escalations.lines import message_of, resumes, warning_of
+from yolo_fs.escalations.lines import called, message_of, resumes, warning_of
 from yolo_fs.escalations.log import (
     EscalationLog,
     EscalationProgress,
@@ -111,6 +111,19 @@ def test_every_message_and_line_of_a_round_trip_is_valid(mode: Mode) -> None:
         "escalation_resolution",
     }
     assert all(read_message(message)[0] is not None for message in messages)
+
+
+@pytest.mark.parametrize(
+    ("spelled", "name"),
+    [("senior", "fe-senior"), ("yolo-ux-lead", "yolo-ux-lead"), ("fe-dev", "fe-dev"), ("user", "user"), ("Ann", "Ann")],
+)  # fmt: skip
+def test_a_speaker_is_called_by_the_department_of_the_task_unless_the_name_says_another(
+    spelled: str, name: str
+) -> None:
+    escalation = EscalationId.parse("ESC-01-02-T3")
+    assert escalation
+    log = known(mode=Mode.MULTI, departments={str(escalation.task.plan): Dept.FRONTEND})
+    assert called(spelled, None, escalation, log) == name
 
 
 @pytest.mark.proves("002:290")
