@@ -1,6 +1,6 @@
 """`tools/mutants [NAME…]`: plants each bug in a copy of the tree and runs the tests that have to notice it.
 
-Prints a table: the mutant, red or SURVIVED, by which test, in how many seconds. Exits 1 when one survives.
+Prints a table: the mutant, red, SURVIVED or CUT OFF, by which test, in how many seconds. Exits 1 when one survives.
 
 With --random N bugs that nobody chose are planted, N in each room, and the tests run that `scripts/test --changed` would
 run for that file, for a minute or for the seconds of --within. A test that fails without the bug as well proves nothing,
@@ -104,11 +104,14 @@ def _run_all(chosen: Sequence[Mutant], copy: Path, python: Path) -> int:
 
 def _run_random(drawn: Sequence[RandomMutant], copy: Path, python: Path, seconds: int) -> int:
     red: Counter[str] = Counter()
+    cut_off = 0
     for mutant in drawn:
         near = tests_near([mutant.file])
         with _planted(mutant, copy):
             outcome = _tests([*near, "--within", str(seconds)], copy, python)
-        verdict = "red" if outcome.is_red else "SURVIVED"
+        is_cut_off = not outcome.is_red and outcome.seconds > seconds
+        cut_off += is_cut_off
+        verdict = "red" if outcome.is_red else "CUT OFF" if is_cut_off else "SURVIVED"
         function = outcome.by.partition("[")[0]  # an id may have blanks, at which it is cut
         if outcome.is_red and _tests([function], copy, python).is_red:
             verdict = "PROVES NOTHING"
@@ -117,7 +120,10 @@ def _run_random(drawn: Sequence[RandomMutant], copy: Path, python: Path, seconds
         print(f"{where}  {mutant.why}  {outcome.by}", flush=True)
     for room, planted in Counter(mutant.room for mutant in drawn).items():
         print(f"{room:24} {red[room]:3} of {planted}")
-    print(f"{red.total()} of {len(drawn)} random mutants turn a test near them red")
+    print(
+        f"{red.total()} of {len(drawn)} random mutants turn a test near them red; "
+        f"{cut_off} cut off before all tests near them had run"
+    )
     return 1 if red.total() < len(drawn) else 0
 
 
