@@ -1,3 +1,3 @@
 """yolo_fs: the coordinator for teams of coding agents that share one git repository."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
