@@ -211,8 +211,8 @@ def test_decisions_outside_of_an_authority_are_findings() -> None:
         {"agent": "integration-gate", "dec": "Scope changes"},
     ]
     assert found(*lines) == [
-        (Reason.OUT_OF_LANE, 2, "ask architect", Level.ERROR),
-        (Reason.OUT_OF_LANE, 4, "ask fe-senior", Level.ERROR),
+        (Reason.OUT_OF_LANE, 2, "Ask architect.", Level.ERROR),
+        (Reason.OUT_OF_LANE, 4, "Ask fe-senior.", Level.ERROR),
     ]
 
 

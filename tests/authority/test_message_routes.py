@@ -157,7 +157,7 @@ def test_an_escalation_message_is_held_against_the_table(
         message_findings({"type": "escalation", "from": sender, "to": receiver}, "-", Mode.SINGLE)
     )
     assert [(one.reason, one.at, one.hint) for one in found] == (
-        [(Reason.OUT_OF_LANE, "/to", f"send it to {way}")] if way else []
+        [(Reason.OUT_OF_LANE, "/to", f"Send it to {way}.")] if way else []
     )
 
 
