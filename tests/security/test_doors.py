@@ -207,7 +207,10 @@ def test_every_door_does_its_work_where_nothing_is_hostile(
     asked_wrongly = [
         f"{door} {row.words}: {said[-300:]!r}"
         for door, row, code, said in passage.answers
-        if code == 2 and b"Usage: yolo-fs" in said and door.name != "reference-transaction"
+        if code == 2
+        and b"Usage: yolo-fs" in said
+        and b"say --yes" not in said
+        and door.name != "reference-transaction"
     ]
     assert asked_wrongly == []
     print(f"{passage.passed} ways")
