@@ -162,7 +162,7 @@ class Obedient:
             (_TAKE, take),
             (re.compile(r"[Tt]ake it out of"), take_it),
             (re.compile("keep one of the two"), keep_one),
-            (re.compile("keep the lines above ======="), keep_above),
+            (re.compile("Keep the lines above ======="), keep_above),
             (_LATIN, latin),
             (_HASHES, newest),
             (_KEY, rename_key),

@@ -221,7 +221,7 @@ def test_a_dry_run_prints_each_command_and_brief_and_starts_nobody(company: Comp
     [
         (("--host", "claude"), "npm install -g @anthropic-ai/claude-code"),
         (("--host", "codex"), "npm install -g @openai/codex"),
-        (("--with", "./my-agent {agent}"), "install it"),
+        (("--with", "./my-agent {agent}"), "Install it, choose"),
     ],
 )
 def test_a_program_that_is_not_installed_is_told_before_anything_is_begun(

@@ -287,11 +287,11 @@ def check_installed(host: HostProgram, root: str) -> None:
     path = os.path.join(root, program) if os.path.dirname(program) else program
     if "{" in program or shutil.which(path):
         return
-    get = f"npm install -g {host.package}" if host.package else "install it"
+    how = f" (npm install -g {host.package})" if host.package else ""
     raise YoloError(
         Reason.FILE_MISSING,
         f"{safe(program)} is no program that is installed here, so nobody can be started",
-        hint=f"{get}; or choose another host with --host, or name a program with --with.",
+        hint=f"Install it{how}, choose another host with --host, or name a program with --with.",
         exit_code=Exit.BAD_CONFIG,
     )
 
