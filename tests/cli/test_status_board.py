@@ -143,7 +143,7 @@ def forge(team: Team) -> None:
 
 
 def test_a_branch_without_commits_has_a_status(team: Team) -> None:
-    assert team_part(said(team)) == "not set up yet: 'yolo-fs init' makes the planning tree"
+    assert team_part(said(team)) == "not set up yet: 'yolo-fs init' makes the planning tree."
     said(team, "--at", "HEAD", code=Exit.USAGE)
 
 
