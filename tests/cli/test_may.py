@@ -167,7 +167,7 @@ def test_an_escalation_that_skips_a_level_is_a_finding_with_its_way(
         1,
         "out_of_lane",
         "/to",
-        "send it to senior",
+        "Send it to senior.",
     )
 
 

@@ -228,7 +228,7 @@ def test_what_cannot_be_reported_is_told(
     empty = Team(tmp_path / "empty")
     empty.file("README.md", "x")
     empty.user_commits("chore: begin", "README.md")
-    assert run(["report", "-C", str(empty.root), "-o", out]) == Exit.FINDINGS
+    assert run(["report", "-C", str(empty.root), "-o", out]) == Exit.NOT_HERE
     assert not Path(out).exists()
 
 
