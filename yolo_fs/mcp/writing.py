@@ -84,6 +84,16 @@ def _strip_values(finding: Finding) -> Finding:
     return replace(finding, at="", message="", expected="", hint="")
 
 
+def _has_decisions(root: str, full: str) -> bool:
+    """Return whether a file is a log of decisions, however its path was spelled."""
+    place = classify(os.path.relpath(full, root))
+    return place is not None and place.artifact.kind == "decisions"
+
+
+def _sorted(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, sort_keys=True)
+
+
 class ArtifactWriter:
     """Writes artifacts of one repository for one agent."""
 
@@ -115,7 +125,8 @@ class ArtifactWriter:
             )
         line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
         self._refuse_secrets(path, line)
-        self._refuse_anothers_word(path, record)
+        if _has_decisions(root, full):
+            self._refuse_anothers_word(record)
         if not os.path.lexists(full):  # opening it would make it
             self._judged(full, path, b"", line)
         with appending(full, root=root) as log:
@@ -147,12 +158,13 @@ class ArtifactWriter:
         self._refuse_secrets(path, data)
         judged = self._checked(full, path, data)
         findings = judged.findings
-        there = read(root, os.path.relpath(full, root), self._validator.max_bytes)
-        before = b"" if isinstance(there, Finding) else there.data
-        known = [record.value for record in self._checked(full, path, before).records]
-        for record in judged.records:
-            if record.value not in known:
-                self._refuse_anothers_word(path, record.value)
+        if _has_decisions(root, full):
+            there = read(root, os.path.relpath(full, root), self._validator.max_bytes)
+            before = b"" if isinstance(there, Finding) else there.data
+            known = {_sorted(each.value) for each in self._checked(full, path, before).records}
+            for record in judged.records:
+                if _sorted(record.value) not in known:
+                    self._refuse_anothers_word(record.value)
         if errors(findings):
             corrected = self._corrected(full, judged)
             raise ToolRefusedError(_refused(path, errors(findings), corrected))
@@ -197,13 +209,12 @@ class ArtifactWriter:
     def _corrected(self, full: str, judged: CheckedFile) -> Iterator[CorrectedLine]:
         return corrected_lines(judged, fix(self._validator, judged, full, write=False))
 
-    def _refuse_anothers_word(self, path: str, record: Mapping[str, Any]) -> None:
+    def _refuse_anothers_word(self, record: Mapping[str, Any]) -> None:
         """Evidence rests on a decision with a kind: only whoever it names as its agent writes it,
         and no agent in the name of the user.
         """
-        place, by = classify(path), plain_name(str(record.get("agent")))
-        is_decision = place is not None and place.artifact.kind == "decisions"
-        if not is_decision or not record.get("kind"):
+        by = plain_name(str(record.get("agent")))
+        if not record.get("kind"):
             return
         if by == Role.USER or (self._agent and by != plain_name(self._agent)):
             raise ToolRefusedError(
