@@ -348,10 +348,13 @@ _SOURCES = frozenset(("source", "."))
 _INTERPRETERS = re.compile(r"(?:python|pypy)[0-9.]*|node|perl|ruby|deno|bun|php|lua|tsx|ts-node")
 
 
+_IS_TEXT = re.compile(r"[\s;&|>]")
+"""What no word has that is only a name or a path."""
+
+
 def _examine_shell(program: Program, look: _Look) -> Seen:
     """Read the text given to a shell; input from a file or a pipe is undecided."""
-    given = [word for word in program.arguments if re.search(r"[\s;&|>]", word.text)]
-    texts = [word.text for word in given]
+    texts = [word.text for word in program.arguments if _IS_TEXT.search(word.text)]
     if program.name == "eval":
         texts = [" ".join(word.text for word in program.arguments)]
     if (given_in := input_of(program.command)) is not None:
@@ -369,7 +372,8 @@ def _examine_shell(program: Program, look: _Look) -> Seen:
         yield from touch_all(program.values(*logs.split()), Effect.FILL)
     if program.name in _SHELLS:
         for word in program.arguments:
-            if word not in given and re.search(r"[./]", word.text):  # a script is read, too
+            if not _IS_TEXT.search(word.text) and re.search(r"[./]", word.text):
+                # a script is read, too
                 yield from touch_of(word, Effect.READ, must_exist=True)
         if not texts and not program.has("--version", "-n"):
             yield Undecided(program.line)
