@@ -399,8 +399,12 @@ def _check_contradictions(place: Place, records: Sequence[Record]) -> Iterator[L
         expected = "a verdict that agrees with the evidence"
         yield (
             records[contradiction.position].line,
-            Fault(Reason.STATE_CONFLICT, contradiction.at, contradiction.what, expected)._replace(
-                grade=contradiction.grade
+            Fault(
+                Reason.STATE_CONFLICT,
+                contradiction.at,
+                contradiction.what,
+                expected,
+                grade=contradiction.grade,
             ),
         )
 

@@ -17,13 +17,10 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import YoloError
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
-from yolo_fs.progress.board import board
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.system.files import Content, read
 from yolo_fs.system.store import SHARED, make_folders, write_atomic
 from yolo_fs.workspace.output_places import output_place
-from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,24 +73,38 @@ def _find_work(path: str, start: str) -> tuple[list[str], Sequence[Mapping[str, 
     """Return hashes for an example that names commits, and the records of the committed plan that
     a file belongs to: the work on that plan, else the newest commit; nothing where there is none.
     """
-    place = classify(path)
-    with suppress(YoloError), Repository(start) as repository:
+    with suppress(YoloError), Repository(start) as repository:  # an example needs no repository
         newest = repository.head().tip
         if newest is None:
             return [], ()
-        work = [newest]
-        plan: Sequence[Mapping[str, Any]] = ()
-        if place and place.plan:
-            settings = load(repository.root)
-            team = Team(repository, settings)
-            for phase in board(repository, settings, newest, team).phases:
-                if phase.id == place.phase:
-                    plans = phase.facts.of_kind("plan", Dept(place.department))
-                    plan = next((one.lines for one in plans if one.place.plan == place.plan), ())
-                    done = team.collect_work(phase.facts.filed)
-                    work = [each.commit for each in done if each.plan == str(place.plan)] or work
-        return [oid[:SHORT] for oid in work], plan
+        commits, records = _find_planned_work(repository, path, newest)
+        return [oid[:SHORT] for oid in commits or [newest]], records
     return [], ()
+
+
+def _find_planned_work(
+    repository: Repository, path: str, commit: str
+) -> tuple[list[str], Sequence[Mapping[str, Any]]]:
+    """Return the commits and the records of the plan that a file belongs to, as of a commit."""
+    place = classify(path)
+    if place is None or place.plan is None:
+        return [], ()
+    from yolo_fs.evidence.facts import is_work_of
+    from yolo_fs.history.team import Team
+    from yolo_fs.workspace.settings import load
+
+    team = Team(repository, load(repository.root))
+    facts = next((each for each in team.facts(commit) if each.phase == place.phase), None)
+    if facts is None:
+        return [], ()
+    own, department = place.plan, Dept(place.department)
+    commits = [
+        work.commit
+        for work in team.collect_work(facts.filed)
+        if work.plan == str(own) and is_work_of(work, department, facts.plans)
+    ]
+    plans = facts.of_kind("plan", department)
+    return commits, next((plan.lines for plan in plans if plan.place.plan == own), ())
 
 
 @verb("export", example="yolo-fs schema export schemas", parent=schema)

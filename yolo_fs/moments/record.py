@@ -26,7 +26,7 @@ from yolo_fs.history.team import Team
 from yolo_fs.moments.timeline import Replay, Timeline, event_ms
 from yolo_fs.progress.board import PhaseBoard, board
 from yolo_fs.schemas.layout import Record
-from yolo_fs.workspace.settings import Settings, no_phase
+from yolo_fs.workspace.settings import Settings, no_committed_phase
 
 LONGEST_LINE = 4_000
 """Characters of one line that are shown."""
@@ -229,15 +229,7 @@ def record_phase(
     present = board(repository, settings, commit, team).phases
     if not present:
         hint = "A report needs a phase with at least one committed artifact."
-        raise no_phase(
-            repository.root,
-            YoloError(
-                Reason.UNKNOWN_NAME,
-                "no phase is committed yet",
-                hint=hint,
-                exit_code=Exit.FINDINGS,
-            ),
-        )
+        raise no_committed_phase(repository.root, hint)
     phase = _chosen(present, number)
     until_ms = (team.history_index.at_s(commit) + 1) * 1_000
     known = [event for event in events if event_ms(event) < until_ms]

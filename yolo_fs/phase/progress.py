@@ -399,12 +399,13 @@ def _find_owing_role(view: View, step: Step) -> Role:
 
 def _objections(view: View, kind: str) -> Iterator[str]:
     """Yield why a verdict has to be given again: what contradicts it, and what came after it."""
-    for filed in view.of(kind) if kind in JUDGED_BY else ():
+    if kind not in JUDGED_BY:
+        return
+    for filed in view.of(kind):
         for found in contradictions_in(view.facts, filed):
             yield f"{filed.place.name}: {found.what}"
-    if kind in JUDGED_BY:
-        for why in came_later(view.facts, kind, view.department):
-            yield f"{why} ({_NEW_BYTES})"
+    for why in came_later(view.facts, kind, view.department):
+        yield f"{why} ({_NEW_BYTES})"
 
 
 def _explain_reopening(view: View, step: Step) -> str:

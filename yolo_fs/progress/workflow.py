@@ -30,7 +30,7 @@ from yolo_fs.states.execution import next_execution_state
 from yolo_fs.states.project import current
 from yolo_fs.system.store import SHARED, Damaged, json_text, update
 from yolo_fs.workspace.planning_tree import find_phase, own_phase_folder, phases_in
-from yolo_fs.workspace.settings import Settings, no_phase
+from yolo_fs.workspace.settings import Settings, no_committed_phase, no_phase
 
 _FILE = ".execution-state.json"
 _LOCK = "execution-state.lock"
@@ -101,13 +101,7 @@ def phase_named(repository: Repository, settings: Settings, team: Team, spelled:
     phases = phases_now(repository, settings, repository.head().tip, team)
     if not phases:
         hint = "A phase begins with its first committed artifact."
-        uncommitted = YoloError(
-            Reason.UNKNOWN_NAME,
-            "no phase is committed yet",
-            hint=hint,
-            exit_code=Exit.FINDINGS,
-        )
-        raise no_phase(repository.root, uncommitted)
+        raise no_committed_phase(repository.root, hint)
     return current(phases)
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.handoff_names import HANDOFF_FOLDER
 from yolo_fs.core.json_form import to_json
-from yolo_fs.core.reasons import Finding, Reason, YoloError, safe
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.schemas.config import Config, Policy, values_of
 from yolo_fs.schemas.layout import Strictness
@@ -116,6 +116,13 @@ def no_phase(root: str, otherwise: YoloError | None = None) -> YoloError:
         return not_initialised(root)
     hint = "Create one: yolo-fs phase new SLUG"
     return otherwise or YoloError(Reason.UNKNOWN_NAME, "there is no phase yet", hint=hint)
+
+
+def no_committed_phase(root: str, hint: str) -> YoloError:
+    """Return the error of a work tree in which no phase has a committed artifact."""
+    message = "no phase is committed yet"
+    uncommitted = YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.FINDINGS)
+    return no_phase(root, uncommitted)
 
 
 def left_out(root: str) -> YoloError | None:
