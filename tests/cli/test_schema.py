@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.teams import BACKEND, Team
+from tests.support.teams import BACKEND, THREE, Team
 from yolo_fs.artifacts.catalogue import all_kinds
 from yolo_fs.artifacts.table import ARTIFACTS
 from yolo_fs.cli.main import run
@@ -111,6 +111,26 @@ def test_an_example_of_what_belongs_to_a_plan_is_of_its_own_tasks_and_their_comm
     assert (summary["tc"], summary["tt"]) == (len(tasks), len(tasks))
     assert [commit[:12] for commit in done] == summary["ch"]
     assert sorted(set(summary["fm"])) == files
+
+
+def test_an_example_names_no_commit_of_a_department_with_a_plan_of_the_same_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team = Team(tmp_path / "shop")
+    team.config(THREE)
+    team.begin()
+    team.plan_one()
+    text = (team.root / ".yolo-planning/phases/01-auth/01-01.plan.jsonl").read_text()
+    team.artifact("fe-01-01.plan.jsonl", text.replace("src/", "src/components/"))
+    team.once()
+    made = {}
+    for folder in ("src/auth", "src/components/auth"):
+        team.file(f"{folder}/tokens.ts", "x\n")
+        made[folder] = team.user_commits("feat(01-01): T1 work", f"{folder}/tokens.ts")[:12]
+    for name, folder in (("01-01", "src/auth"), ("fe-01-01", "src/components/auth")):
+        path = f".yolo-planning/phases/01-auth/{name}.summary.jsonl"
+        _, answer = schema(capsys, "example", path, "-C", str(team.root))
+        assert json.loads(answer["data"]["text"])["ch"] == [made[folder]], name
 
 
 def team_plan(team: Team) -> list[dict[str, Any]]:
