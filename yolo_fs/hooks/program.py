@@ -56,7 +56,8 @@ class Program(NamedTuple):
         name = text if re.search(r"\s", text) else posixpath.basename(text)
         arguments = words[at + 1 :]
         if takes_input:
-            arguments = tuple(_fill_in(arguments, (input_of(command) or UNKNOWN).split()))
+            given = map(Word.of_pattern, (input_of(command) or UNKNOWN).split())
+            arguments = tuple(_fill_in(arguments, tuple(given)))
         return cls(name, arguments, command)
 
     @property
@@ -110,13 +111,14 @@ def _ends_group(text: str, letter: str) -> bool:
     return re.fullmatch(r"-[A-Za-z]+", text) is not None and text.endswith(letter)
 
 
-def _fill_in(arguments: Sequence[Word], given: Sequence[str]) -> Iterator[Word]:
+def _fill_in(arguments: Sequence[Word], given: Sequence[Word]) -> Iterator[Word]:
     """Yield arguments with what xargs is given in the place of `{}`, or else at their end."""
     holes = [word for word in arguments if "{}" in word.text]
+    names = [each.marked for each in given]
     for word in arguments:
-        spelled = [word.marked.replace("{}", each) for each in given] if word in holes else ()
+        spelled = [word.marked.replace("{}", name) for name in names] if word in holes else ()
         yield from map(Word, spelled or (word.marked,))
-    yield from () if holes else map(Word, given)
+    yield from () if holes else given
 
 
 def input_of(command: SimpleCommand) -> str | None:

@@ -113,6 +113,11 @@ class Word(NamedTuple):
     marked: str
     """Its text, with marks of ours for characters that have a meaning for the shell."""
 
+    @classmethod
+    def of_pattern(cls, text: str) -> Word:
+        """Return the word that stands for the names that match a pattern of `glob`."""
+        return cls(text.translate(_GLOBS))
+
     @property
     def text(self) -> str:
         """The word as the program receives it, with its patterns not expanded."""
