@@ -72,9 +72,12 @@ class Agent(Worker):
         self._ledger = ledger
 
     def once(self, number: int) -> int:
-        """Write one artifact."""
+        """Write one artifact, with a text that nobody has written: the branch has no need of the same
+        content twice.
+        """
         path, data = artifact(
-            self._phase * 100 + number % PLANS, f"write {number} of agent {self._phase}"
+            self._phase * 100 + number % PLANS,
+            f"write {number} of agent {self._phase}, {self._rng.getrandbits(64):x}",
         )
         put(self._root, path, data)
         self._ledger.wrote(path, data)
