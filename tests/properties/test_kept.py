@@ -19,6 +19,7 @@ from yolo_fs.agents.snapshot import AgentsObserver
 from yolo_fs.git.repository import Repository
 from yolo_fs.history import team as kept_teams
 from yolo_fs.history.team import Team
+from yolo_fs.observer.answers import Answerer
 from yolo_fs.phase.phase import Phase
 from yolo_fs.progress.board import board
 from yolo_fs.reports import status as reports
@@ -165,6 +166,23 @@ def test_a_survey_that_begins_with_what_was_held_sees_what_one_sees_that_does_no
             shown(repository, settings)
             let_clock_go_on(place)
             a_turn(place, chance, commits)
+
+
+def test_files_that_were_new_are_looked_at_once_more_and_then_no_more(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_history(place, Random(FIRST), PHASES[:1])
+    subprocess.run(["git", "-C", place, "reset", "-q", "--hard"], check=True)
+    answerer = Answerer(str(place))
+    assert not answerer.follow(), "a file that was written just now may be written again unseen"
+    later = SimpleNamespace(**vars(time) | {"time_ns": lambda: time.time_ns() + 3_600 * 10**9})
+    monkeypatch.setattr(kept_looks, "time", later)
+    assert answerer.follow()
+    with Repository(str(place)) as repository, Surveyor(repository, load(str(place))) as surveyor:
+        survey = surveyor.survey_all()
+        before = set(map(id, kept_looks._HELD[str(place), surveyor._place[1]][0].values()))
+    assert survey.seen
+    assert set(map(id, survey.seen.values())) <= before, "nothing is read again"
 
 
 def shown(repository: Repository, settings: Settings) -> object:

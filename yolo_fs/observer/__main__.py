@@ -107,15 +107,14 @@ def _import_all() -> None:
 def _work(root: str, connection: socket.socket) -> NoReturn:
     """Run as a worker: answer requests from the connection until it closes."""
     from yolo_fs.observer.answers import Answerer
-    from yolo_fs.observer.switchboard import FOLLOW
+    from yolo_fs.observer.switchboard import AGAIN, FOLLOW
 
     answerer = Answerer(root)
     while not answerer.is_used_up:
         length = int.from_bytes(_read_exactly(connection, 4), "big")
         question = _read_exactly(connection, length)
-        answer = b""
         if question == FOLLOW:
-            answerer.follow()
+            answer = b"" if answerer.follow() else AGAIN
         else:
             answer = answerer.answer(question)
         connection.sendall(len(answer).to_bytes(4, "big") + answer)

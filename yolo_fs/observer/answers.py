@@ -193,15 +193,19 @@ class Answerer:
         """
         return self._answered >= ANSWERS_MOST or threading.active_count() > 1
 
-    def follow(self) -> None:
-        """Read and fold the branch's new commits for later commands, which report any error."""
+    def follow(self) -> bool:
+        """Read and fold the branch's new commits for later commands, which report any error.
+
+        Return False where files are so new that it is worth a second look.
+        """
+        is_settled = True
         with contextlib.suppress(Exception), Repository(self._root) as repository:
             head = repository.head()
             if head == self._head:
-                return
+                return True
             settings = load(repository.root)
             with Surveyor(repository, settings) as surveyor:
-                surveyor.hold()
+                is_settled = surveyor.hold()
             report(repository, settings)
             team = Team(repository, settings)
             team_board = board(repository, settings, head.tip, team)
@@ -212,7 +216,8 @@ class Answerer:
             team.hold()
             gc.collect()
             gc.freeze()
-            self._head = head
+            self._head = head if is_settled else None
+        return is_settled
 
     def answer(self, text: bytes) -> bytes:
         """Return the parts of an answer; `REFUSAL` when the client has to run the command

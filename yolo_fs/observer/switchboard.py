@@ -30,7 +30,9 @@ BACKLOG = 128
 LIMIT_S = 10.0
 """Most time of a worker for one request."""
 PATIENCE_S = 0.25
-"""How long a request waits for a free worker."""
+"""How long a request waits while no worker ends another."""
+QUEUED_S = 1.5
+"""How long it waits at most: several answers cost less than one command that runs by itself."""
 REQUEST_S = 2.0
 """Time for a client to send its request, and to take the answer."""
 TICK_S = 0.1
@@ -49,6 +51,8 @@ STAMP_EVERY_S = 1.0
 RECEIVED = 1 << 18
 FOLLOW = b""
 """Request that has a worker read new commits."""
+AGAIN = b"again"
+"""Its answer where files are so new that they have to be read once more, a moment later."""
 
 Serve = Callable[[socket.socket], NoReturn]
 """Main function of a worker; it gets its end of the socket."""
@@ -123,9 +127,14 @@ class Worker(Connection):
         self.client: Client | None = None
         self.began_s: float | None = None
         """When its current request began; None while it is free."""
+        self.reads_again = False
+        """Whether it has read new commits a second time since the last request: in a work tree that
+        changes all the time, a third would find no more.
+        """
 
     def give(self, question: bytes, client: Client | None) -> None:
         self.client, self.began_s = client, time.monotonic()
+        self.reads_again = self.reads_again and client is None
         self.send(len(question).to_bytes(4, "big") + question)
 
     def taken(self) -> bytes | None:
@@ -159,6 +168,7 @@ class Switchboard:
         self._stopped: set[int] = set()
         self._is_listening = False
         self._asked_s = time.monotonic()
+        self._answered_s = 0.0
         self._follows: list[Worker] = []
         """Workers that still have to read new commits."""
 
@@ -246,8 +256,12 @@ class Switchboard:
             if not self._is_listening:  # the first of them has read the branch
                 self._listen()
             if client is not None:
-                self._asked_s, self._follows = time.monotonic(), list(self._workers)
+                self._asked_s = self._answered_s = time.monotonic()
+                self._follows = list(self._workers)
                 self._answer(client, answer)
+            elif answer == AGAIN and not worker.reads_again:
+                self._asked_s, worker.reads_again = time.monotonic(), True
+                self._follows.append(worker)
         elif worker.is_closed:
             self._replace(worker)
 
@@ -295,7 +309,8 @@ class Switchboard:
             if worker.began_s is not None and now - worker.began_s > LIMIT_S:
                 self._replace(worker)
         for client in list(self._waiting):
-            if now - client.since_s > PATIENCE_S:
+            stalled_s = now - max(client.since_s, self._answered_s)
+            if stalled_s > PATIENCE_S or now - client.since_s > QUEUED_S:
                 self._answer(client, REFUSAL)
         working = [any_worker.client for any_worker in self._workers]
         for client in list(self._clients.values()):

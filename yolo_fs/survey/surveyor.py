@@ -358,8 +358,12 @@ class Surveyor:
         self._whole = None
         return fresh._replace(seen=in_order, others=candidates.others)
 
-    def hold(self) -> None:
-        """Let later surveys, also of forks, begin with what is committed now."""
+    def hold(self) -> bool:
+        """Let later surveys, also of forks, begin with what is committed now.
+
+        Return False while a file is so new that later surveys read it again.
+        """
+        now = time.time_ns()
         candidates = self.candidates()
         seen, held = self._survey_all(candidates).seen, self._held
         is_all = all(
@@ -367,6 +371,7 @@ class Surveyor:
         )
         _HELD.clear()
         _HELD[self._place] = (seen, candidates) if is_all else (held, None)
+        return not any(stamp and stamp.is_racy(now) for stamp in candidates.stamps.values())
 
     def close(self) -> None:
         """End the helper processes that were started here."""
