@@ -45,8 +45,13 @@ class Tally:
     notes: list[str] = field(default_factory=list)
 
     @property
+    def found(self) -> int:
+        """How much is wrong."""
+        return self.lost + self.duplicated + len(self.faults)
+
+    @property
     def is_clean(self) -> bool:
-        return not (self.lost or self.duplicated or self.faults)
+        return not self.found
 
 
 class Ground:
@@ -60,6 +65,8 @@ class Ground:
         self._daemons: list[Daemon] = []
         self._template: Repo | None = None
         self._mounts: list[Path] = []
+        self._found_before: dict[Path, int] = {}
+        """Repository → how much was wrong when it was made."""
 
     def __enter__(self) -> Ground:
         return self
@@ -86,6 +93,7 @@ class Ground:
             {**self._template.env, "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")},
         )
         repo.configure(**FAST | policy)
+        self._found_before[root] = self.tally.found
         return repo
 
     def daemon(self, repo: Repo, faults: str = "", **more: str) -> ForkedDaemon:
@@ -131,8 +139,9 @@ class Ground:
         return place
 
     def forget(self, repo: Repo) -> None:
-        """Remove a repository that was judged."""
-        shutil.rmtree(repo.root)
+        """Remove a repository that was judged, unless anything is wrong since it was made."""
+        if self.tally.found == self._found_before[repo.root]:
+            shutil.rmtree(repo.root)
 
     # --- what is said of it ------------------------------------------------------------------------------------------
 
@@ -148,6 +157,7 @@ class Ground:
 
     def judge(self, repo: Repo, log: Writelog, of: str) -> None:
         """Let the validator judge a repository, and count what it finds."""
+        of = f"{repo.root.name}: {of}"
         done = subprocess.run(
             [sys.executable, "-I", "-S", str(VALIDATOR), str(repo.root), str(log.path)],
             capture_output=True, text=True, check=False,

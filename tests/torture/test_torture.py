@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.artifacts import artifact
 from tests.torture.__main__ import main
 from tests.torture.families import FAMILIES, Family, tried
 from tests.torture.kills import (
@@ -19,7 +20,7 @@ from tests.torture.kills import (
     STAGES_OF_A_COMMIT,
     TEAM_STAGES,
 )
-from tests.torture.surroundings import Ground
+from tests.torture.surroundings import Ground, Writelog
 from tests.torture.test_recovery import APPENDS
 from yolo_fs.system.failpoint import STAGES
 
@@ -55,6 +56,22 @@ def test_what_a_faulty_run_tried_is_kept_and_named(
     (kept,) = tmp_path.iterdir()
     assert faulty["notes"] == [f"what was tried is kept in {kept}"]
     assert (kept / "trace").exists()
+
+
+def test_a_repository_in_which_something_is_wrong_is_named_and_kept(tmp_path: Path) -> None:
+    with Ground("some", tmp_path, seed=1) as ground:
+        lost, sound = artifact("plan", 0), ground.repo()
+        ground.forget(sound)
+        repo = ground.repo()
+        log = Writelog(repo)
+        log.note(lost)
+        ground.judge(repo, log, "killed")
+        ground.forget(repo)
+        later = ground.repo()
+        ground.forget(later)
+    (note,) = ground.tally.notes
+    assert note.startswith(f"{repo.root.name}: killed: lost: {lost.path}")
+    assert [each.root.exists() for each in (sound, repo, later)] == [False, True, False]
 
 
 def test_every_stage_is_killed_at_by_some_family() -> None:

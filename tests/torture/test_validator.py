@@ -102,6 +102,15 @@ def _break(repo: Repo, log: Writelog, artifacts: list[Artifact]) -> None:
     garbage.write_bytes(b"no object")
 
 
+def test_a_blob_that_git_lacks_is_named(repo: Repo) -> None:
+    log, one = Writelog(repo), artifact("plan", 0)
+    log.note(one)
+    commit(repo, one)
+    (repo.git_dir / "objects" / one.blob()[:2] / one.blob()[2:]).unlink()
+    (told,) = found(repo, log)["foreign"]
+    assert told.endswith(f"git lacks blob {one.blob()[:12]} of {one.path}")
+
+
 def _stage_something(repo: Repo, log: Writelog, artifacts: list[Artifact]) -> None:
     for one in artifacts:
         commit(repo, one)

@@ -34,6 +34,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 _MARK = "\x1e"
+_MISSING = "git lacks blob "
 _CLEAN = {"PATH": os.environ.get("PATH", os.defpath), "HOME": "/nonexistent", "LANG": "C.UTF-8",
           "GIT_CONFIG_NOSYSTEM": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_REPLACE_OBJECTS": "1"}  # fmt: skip
 
@@ -140,7 +141,7 @@ class Repository:
             self._known[blob] = (
                 hashlib.sha256(out[end + 1 : end + 1 + size]).hexdigest()
                 if size >= 0
-                else "missing"
+                else f"{_MISSING}{blob[:12]}"
             )
             at = end + 1 + (size + 1 if size >= 0 else 0)
 
@@ -254,7 +255,9 @@ def _foreign(branch: str, commits: Sequence[Commit], log: Log) -> Iterator[str]:
             yield f"{branch}: {commit.oid[:12]} {commit.subject!r} changes {len(commit.contents)} paths"
         for content in commit.contents:
             if content not in written:
-                yield f"{branch}: {commit.oid[:12]} {commit.subject!r}: nobody wrote this {content.path}"
+                is_missing = content.sha256.startswith(_MISSING)
+                wrong = f"{content.sha256} of" if is_missing else "nobody wrote this"
+                yield f"{branch}: {commit.oid[:12]} {commit.subject!r}: {wrong} {content.path}"
 
 
 def _different(users: Sequence[Mapping[str, str]]) -> Iterator[str]:
