@@ -76,6 +76,9 @@ def _take_situations(folder: Path, names: Iterable[str]) -> None:
                         page.goto(client.url)
                         page.wait_for_selector(".view")
                         page.wait_for_timeout(400)
+                        # The bar of time sticks to the foot of the window: it must hide nothing.
+                        height = page.evaluate("document.documentElement.scrollHeight")
+                        page.set_viewport_size({"width": width, "height": height})
                         path = folder / f"{name}-{width}-{scheme}.png"
                         page.screenshot(path=str(path), full_page=True)
                     context.close()

@@ -129,6 +129,16 @@ def test_what_is_empty_has_no_card_and_no_tab(browser: Any, tmp_path: Path) -> N
         assert not page.locator("#when").is_visible()
 
 
+def test_plans_stand_one_below_the_other_whatever_their_sign_is(
+    browser: Any, tmp_path: Path
+) -> None:
+    with board_of(browser, team_in("at-work", tmp_path)) as (page, _):
+        signs = page.locator(".plans .sign").all_inner_texts()
+        left = "all => all.map((one) => one.getBoundingClientRect().left)"
+        assert len(set(signs)) > 1
+        assert len(set(page.eval_on_selector_all(".plans summary .id", left))) == 1
+
+
 def test_what_is_over_is_one_line_until_somebody_unfolds_it(browser: Any, tmp_path: Path) -> None:
     root = shipped()
     try:
