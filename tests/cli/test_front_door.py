@@ -86,6 +86,25 @@ def test_a_slip_of_the_pen_is_answered_by_what_was_meant(
     assert (code, f"Did you mean '{meant}'?" in text) == (Exit.USAGE, True)
 
 
+@pytest.mark.parametrize("words", [("may",), ("phase", "new"), ("gate", "why"), ("explain",)])
+def test_a_verb_that_is_typed_wrongly_ends_with_its_example(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    example = next(
+        line for line in typed(*words, "-h", capsys=capsys)[1].split("\n") if "Example:" in line
+    )
+    code, text = typed(*words, capsys=capsys)
+    assert (code, text.rstrip().split("\n")[-1]) == (Exit.USAGE, example.strip())
+
+
+def test_what_one_starts_with_is_on_the_first_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    """A first screen that says 'run' and lists 'start' alone sends its reader to look for both."""
+    _, text = typed("help", capsys=capsys)
+    start, _, groups = text.partition("Start here:\n")[2].partition("Options:")
+    for line in start.strip().splitlines():
+        assert f"\n  {line.split()[1]} " in groups, line
+
+
 def test_options_of_every_verb_may_stand_before_it(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -90,6 +90,21 @@ def test_the_question_comes_with_its_options_and_the_answer_goes_down_the_whole_
     assert one["standing"] == "resolved" and one["decision"] == "red"
 
 
+def test_an_answer_to_nothing_is_told_which_questions_wait(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asks_the_user(team, "blue", "red")
+    capsys.readouterr()
+    assert run(["answer", "-C", str(team.root)]) == Exit.USAGE
+    shown = capsys.readouterr().err
+    assert "[1 blue] [2 red]\n  yolo-fs answer " + NAME in shown
+    run(["answer", NAME, "2", "-C", str(team.root)])
+    team.once()
+    capsys.readouterr()
+    assert run(["answer", "-C", str(team.root)]) == Exit.USAGE
+    assert "no question waits" in capsys.readouterr().err
+
+
 def test_the_same_answer_twice_is_one_answer_and_another_one_is_refused(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -442,6 +442,7 @@ def test_on_a_terminal_it_asks_for_what_the_command_line_leaves_open(root: Path)
         assert b"git add" not in terminal.shown and b"yolo-fs phase new" in terminal.shown
         shown = subprocess.check_output(["git", "-C", str(root), "log", "--format=%s"], text=True)
         assert shown == "chore(repo): add yolo\n"
+        assert b"chore(repo): add yolo" in terminal.shown
     finally:
         assert run(["stop", "-C", str(root)]) == Exit.DONE
 

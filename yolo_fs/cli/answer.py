@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from yolo_fs.cli.inbox import items_of
+from yolo_fs.cli.inbox import items_of, lines_of
 from yolo_fs.cli.reply import Invocation, Reply, refuse_agents, verb
 from yolo_fs.core.ids import EscalationId
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @verb("answer", example="yolo-fs answer ESC-01-02-T3 2 --text 'customers know it'")
-@click.argument("name", metavar="ID")
+@click.argument("name", metavar="ID", default="")
 @click.argument("choice", default="")
 @click.option("--text", default="", help="Why; or the decision itself, where no option fits.")
 def answer(invocation: Invocation, *, name: str, choice: str, text: str) -> Reply:
@@ -34,6 +34,8 @@ def answer(invocation: Invocation, *, name: str, choice: str, text: str) -> Repl
     The decision goes down the chain at once, with a line of the log for each level, to whoever is
     blocked. Typed again, it goes on where it stopped.
     """
+    if not name:
+        raise click.UsageError(_list_questions(items_of(invocation)))
     refuse_agents("Hand it up: 'yolo-fs escalate raise', or end; the run asks the person.")
     escalation_id = EscalationId.parse(name)
     if escalation_id is None:
@@ -59,6 +61,14 @@ def put_answer(
             moves.append(done)
             _note(journal, done)
     return moves
+
+
+def _list_questions(items: Sequence[InboxItem]) -> str:
+    waiting = [item for item in items if item.kind == "escalation"]
+    if not waiting:
+        return "Missing argument 'ID', and no question waits for an answer."
+    lines = [f"{question}\n  {command}" for question, command in lines_of(waiting)]
+    return "\n".join(["Missing argument 'ID'. These questions wait:", *lines])
 
 
 def _error_for_no_question(name: str, items: Sequence[InboxItem]) -> YoloError:

@@ -162,7 +162,7 @@ def init(
         [*findings, *refused, *githooks.unfit(hooks), *unmade, *unasked],
         Exit.FINDINGS if refused or is_held else Exit.DONE,
         lambda console: _show(
-            console, spell, deeds, () if unmade else hooks, next_, set_up, dry_run=dry_run
+            console, spell, deeds, () if unmade else hooks, commit, next_, set_up, dry_run=dry_run
         ),
     )
 
@@ -328,6 +328,7 @@ def _show(
     spell: Callable[[str], str],
     deeds: Sequence[Deed],
     hooks: Sequence[githooks.Deed],
+    commit: str,
     next_: Sequence[str],
     set_up: Reply,
     *,
@@ -341,6 +342,8 @@ def _show(
             print(f"          + {line}")
     for hook in hooks:
         print(f"{hook.did:9} {spell(hook.path)}")
+    if commit:
+        print(f"committed {commit[:12]} {_BEGINNING}")
     if set_up.show:
         set_up.show(console)
     if any(isinstance(deed, Create) for deed in deeds):

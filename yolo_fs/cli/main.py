@@ -179,7 +179,7 @@ def yolo_fs() -> None:
     Start here:
       yolo-fs demo              see it work
       yolo-fs init              make this repository ready
-      yolo-fs run               watch and commit
+      yolo-fs start             watch and commit
       yolo-fs status            where the team stands
     """
 
@@ -201,6 +201,9 @@ def _show(error: click.ClickException) -> None:
     text = io.StringIO()
     error.show(text)
     message = text.getvalue().rstrip("\n") + _nearest(error)
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is not None and context.command.epilog:
+        message += f"\n{context.command.epilog}"
     print(
         *(safe(line.replace("\t", "  "), 500) for line in message.split("\n")),
         sep="\n",

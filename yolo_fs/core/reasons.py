@@ -311,10 +311,11 @@ class Finding:
 
     def __str__(self) -> str:
         place = ":".join(part for part in (safe(self.path), str(self.line or "")) if part)
-        pointer = f" at {safe(self.at)}" if self.at else ""
+        pointer = f"at {safe(self.at)}" if self.at else ""
+        where = " ".join(part for part in (place, pointer) if part)
         is_said = not self.command or self.command in self.hint
         command = "" if is_said else f" Run: {safe(self.command, _OWN_LENGTH)}"
-        return f"{place or '-'}{pointer}: {self.reason.value}: {self.why}{command}"
+        return f"{f'{where}: ' if where else ''}{self.reason.value}: {self.why}{command}"
 
     @property
     def fault(self) -> str:
