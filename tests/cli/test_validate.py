@@ -629,3 +629,28 @@ def test_whoever_finds_no_planning_tree_at_the_root_names_the_one_that_lies_deep
     assert run([*words, "-C", str(root)]) != Exit.DONE
     told_words = "".join(capsys.readouterr())
     assert "not_initialised" in told_words and f"packages/app/{TREE}" in told_words
+
+
+@pytest.mark.parametrize("folder", [f"{PHASE}/critique.jsonl", f"{TREE}/reqs.jsonl"])
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_folder_with_the_name_of_an_artifact_is_told(
+    root: Path, folder: str, is_named: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who may have made it, no file can take its place, and the step never ends."""
+    (root / folder).mkdir()
+    code, answer = validate(root, capsys, *([folder] if is_named else []))
+    assert (code, reasons(answer)) == (Exit.FINDINGS, ["not_regular"])
+    (root / folder).rmdir()
+    assert validate(root, capsys)[0] == Exit.DONE
+
+
+def test_a_headless_plan_keeps_its_first_task(root: Path) -> None:
+    """`fix` gave the task the phase and number of the header that lacked."""
+    from yolo_fs.checking.fix import fix
+    from yolo_fs.checking.validate import Validator
+
+    path = write(root, f"{PHASE}/01-01.plan.jsonl", plan("01", 1).split(b"\n", 1)[1])
+    validator = Validator(str(root))
+    [file] = validator.paths([str(path)])
+    assert not fix(validator, file, str(path), write=True).is_changed
+    validator.close()

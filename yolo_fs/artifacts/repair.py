@@ -265,7 +265,7 @@ def _mend_records(texts: Sequence[str], kind: Kind, by: Correction | None) -> li
     records = [_record(text) for text in texts]
     first = records[0] or {}
     artifact = artifact_of(kind)
-    if by is not None and artifact is not None:
+    if by is not None and artifact is not None and not artifact.is_headless(first):
         is_autonomous = first.get("auto", True) is True
         by = replace(by, is_autonomous=is_autonomous, below=[each or {} for each in records[1:]])
         return [

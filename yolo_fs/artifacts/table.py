@@ -251,6 +251,21 @@ class Artifact(NamedTuple):
         ]
         return len(own[0]) > len(own[1])
 
+    def is_headless(self, first: Mapping[str, Any]) -> bool:
+        """Return whether a file that begins with this object lacks its header: it is a whole line
+        of those below, without any key that the header needs.
+        """
+        if not (self.header and self.body):
+            return False
+        header, *body = map(required_keys, self.shapes)
+        return not header & first.keys() and any(own and own <= first.keys() for own in body)
+
+
+def required_keys(shape: type[Wire]) -> frozenset[str]:
+    """Return the keys that a shape needs."""
+    fields = shape.model_fields.items()
+    return frozenset(field.alias or name for name, field in fields if field.is_required())
+
 
 _OF_PHASE = (Subject("docs({phase}): {artifact}"),)
 _OF_PROJECT = (Subject("chore(state): {artifact}"),)

@@ -4,8 +4,9 @@ alike.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +20,7 @@ from yolo_fs.artifacts.examine import (
     plan_facts,
 )
 from yolo_fs.artifacts.naming import is_named_by_change
-from yolo_fs.artifacts.table import Check, Home
+from yolo_fs.artifacts.table import Check, Home, required_keys
 from yolo_fs.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.checking.snapshots import NoTree, Snapshot
 from yolo_fs.core.reasons import Finding, Level, Reason, errors
@@ -85,6 +86,7 @@ class Checker:
             records = understood.records
             located = tuple(fault.as_finding(path, line) for line, fault in understood.faults)
             faults = (*of_sections(place, reading.findings, records), *located)
+            faults = (*_merge_missing_header(place, reading.records, faults),)
             faults = (*faults, *self._out_of_lane(place, records))
             if settings.mode.strict:
                 faults = tuple(map(_refused, faults))
@@ -228,16 +230,67 @@ def _merge_prose_faults(findings: Sequence[Finding], data: bytes) -> Sequence[Fi
     wrong = errors(findings)
     if len(wrong) < 2 or not {finding.reason for finding in wrong} <= _OF_PROSE:
         return findings
-    if any(line.lstrip()[:1] in (b"{", b"[", b'"') for line in data.split(b"\n")):
-        return findings
-    is_yaml = all(_YAML.match(line) for line in data.split(b"\n") if line.strip())
-    message = "the text is YAML" if is_yaml else "no line is JSON"
-    return (replace(wrong[0], message=message),)
+    lines = data.split(b"\n")
+    if not any(line.lstrip()[:1] in (b"{", b"[", b'"') for line in lines):
+        is_yaml = all(_YAML.match(line) for line in lines if line.strip())
+        is_toon = _TOON.match(data) is not None
+        what = "the text is TOON" if is_toon else "the text is YAML" if is_yaml else ""
+        return (replace(wrong[0], message=what or "no line is JSON"),)
+    if _is_spread(data):
+        message = "JSON values are spread over several lines"
+        return (replace(wrong[0], reason=Reason.JSON_PARSE_ERROR, message=message),)
+    return findings
+
+
+def _is_spread(data: bytes) -> bool:
+    """Return whether a text is nothing but whole JSON objects and lists, on any number of lines."""
+    decoder, at = json.JSONDecoder(), 0
+    try:
+        text = data.decode().strip()
+        while at < len(text):
+            value, at = decoder.raw_decode(text, at)
+            if not isinstance(value, dict | list):
+                return False
+            while text[at : at + 1].isspace():
+                at += 1
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _merge_missing_header(
+    place: Place, records: Sequence[Record], findings: Iterable[Finding]
+) -> Iterator[Finding]:
+    """Yield the findings, but one for all keys where the first line is one of the body.
+
+    Who is told each key that lacks would make a header of the first record.
+    """
+    artifact = place.artifact
+    if not records or not artifact.is_headless(records[0].value):
+        yield from findings
+        return
+    line = records[0].line
+    needed = sorted(required_keys(artifact.shapes[0]))
+    there = next((each.line for each in records if artifact.looks_like_header(each.value)), 0)
+    yield Finding(
+        Reason.WRONG_LINE_COUNT,
+        place.path,
+        line,
+        "",
+        "this line is one of those below the header, which "
+        + (f"is on line {there}" if there else "is missing"),
+        f"a line with {', '.join(needed)} above it",
+        f"{'Move' if there else 'Write'} the header to the first line.",
+    )
+    # Keys were read as if each line stood one higher: only what is no JSON is true of its line.
+    yield from (finding for finding in findings if finding.line != line and not finding.at)
 
 
 _OF_PROSE = frozenset((Reason.JSON_PARSE_ERROR, Reason.NOT_AN_OBJECT, Reason.UNTERMINATED))
 _YAML = re.compile(rb"[ \t]*(?:- )*[\w-]+:(?: |$)|[ \t]*- |---|#")
 """A line of YAML, apart from texts of several lines."""
+_TOON = re.compile(rb"[\w-]*\[#?[0-9]+[|\t]?\](?:\{[^}\n]*\})?:")
+"""How a list or table in TOON begins."""
 
 
 def _add_example_hint(finding: Finding, place: Place) -> Finding:

@@ -46,7 +46,12 @@ from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.layout import Record
 from yolo_fs.system.files import FileEntry, walk
 from yolo_fs.system.readers import read_object
-from yolo_fs.workspace.planning_tree import doubled_phases, found_from, trees_above
+from yolo_fs.workspace.planning_tree import (
+    doubled_phases,
+    folders_written_to,
+    found_from,
+    trees_above,
+)
 from yolo_fs.workspace.settings import Settings, load_in_force, not_initialised
 
 STDIN = "-"
@@ -114,6 +119,8 @@ class Validator:
             for entry in walk(root, sessions):
                 if entry.path.endswith(f"/{HANDOFF}") or misnamed(entry.path):
                     yield self._file(root, entry.path, entry.path)
+        for folder in folders_written_to(root):
+            yield from self._folders_like_files(root, os.path.relpath(folder, root))
         for finding in doubled_phases(root):
             yield CheckedFile(finding.path, (finding,))
 
@@ -121,7 +128,7 @@ class Validator:
         """Check files, and the recognised files in folders."""
         for path in paths:
             full = self._find(path)
-            if os.path.isdir(full) and not os.path.islink(full):
+            if _is_folder(full) and not _is_like_file(full):
                 shown = "" if path in (".", "./") else f"{path.rstrip('/')}/"
                 yield from self._folder(full, "", shown)
             else:
@@ -153,6 +160,13 @@ class Validator:
         for entry in walk(root, below):
             if entry.path == below or self._is_candidate(root, entry):
                 yield self._file(root, entry.path, shown + entry.path)
+
+    def _folders_like_files(self, root: str, below: str) -> Iterator[CheckedFile]:
+        """Yield what is wrong with each folder that has the name of an artifact: no file can."""
+        full = os.path.join(root, below)
+        for name in sorted(os.listdir(full)) if _is_folder(full) else ():
+            if _is_folder(os.path.join(full, name)) and _is_like_file(os.path.join(full, name)):
+                yield self._file(root, f"{below}/{name}", f"{below}/{name}")
 
     def _is_candidate(self, root: str, entry: FileEntry) -> bool:
         """Return whether a file that was found, not named by the caller, is to be checked."""
@@ -340,6 +354,15 @@ class Validator:
                 for entry in repository.staged()
                 if entry.is_file and not entry.is_conflicted
             }
+
+
+def _is_folder(full: str) -> bool:
+    return os.path.isdir(full) and not os.path.islink(full)
+
+
+def _is_like_file(full: str) -> bool:
+    location = in_tree(full)
+    return location is not None and classify(location.path) is not None
 
 
 def _is_below(path: str, folder: str) -> bool:

@@ -126,6 +126,10 @@ def real_instant(text: str) -> str:
 
 def _require_inside_path(text: str, *, grade: Grade = Grade.MUST) -> str:
     if not stays_inside(text):
+        posix = text.replace("\\", "/")
+        if posix != text and stays_inside(posix):
+            message = f"{text!r} is not written with '/'"
+            raise fault(Reason.PATH_ESCAPES, message, expected=posix, grade=grade)
         is_git = any(map(spells_git, text.split("/")))
         raise fault(
             Reason.PATH_ESCAPES,

@@ -196,7 +196,10 @@ def _fault_for_syntax(error: json.JSONDecodeError) -> Fault:
     if seen and seen in _TYPOGRAPHIC_QUOTES:
         quotes = f"the typographic quotation mark {seen} at column {error.colno}"
         return Fault(
-            Reason.JSON_PARSE_ERROR, message=quotes, expected='"', hint="retype the quotes"
+            Reason.JSON_PARSE_ERROR,
+            message=quotes,
+            expected='"',
+            hint="write straight quotes around each key and text",
         )
     message = "another value follows the first" if error.msg == "Extra data" else error.msg
     return Fault(Reason.JSON_PARSE_ERROR, message=f"{message} at column {error.colno}")

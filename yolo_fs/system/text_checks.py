@@ -121,7 +121,8 @@ class FindingList:
             )
 
     def add_fault(self, line: int, fault: Fault) -> None:
-        self.add(fault.reason, line, fault.message, at=fault.at, level=fault.level)
+        advice = (fault.expected, fault.hint) if fault.expected or fault.hint else None
+        self.add(fault.reason, line, fault.message, at=fault.at, level=fault.level, advice=advice)
 
     def findings(self) -> tuple[Finding, ...]:
         """Return what was listed, and one finding for what was not."""
