@@ -166,6 +166,7 @@ UNITS = (
 )  # fmt: skip
 
 
+@pytest.mark.timeout(900 if ALL else 120)
 @pytest.mark.parametrize("reader", READERS)
 def test_no_reader_takes_longer_than_its_text_grows(reader: str, rng: random.Random) -> None:
     read = READERS[reader]
