@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -14,12 +15,14 @@ import pytest
 from tests.authority.test_access import ASKED
 from tests.e2e.company import CONFIG, DEPARTMENTS, Agents, deeds
 from tests.support.marked_phase import PHASE, Planted
-from tests.support.teams import THREE, Team
+from tests.support.teams import EXAMPLES, THREE, Team
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.authority.access import GIT_DIFF, Target, may_read
 from yolo_fs.authority.actors import find_actor
 from yolo_fs.cli import hook_fast
 from yolo_fs.cli.main import run
+from yolo_fs.contexts.gather import Gatherer
+from yolo_fs.contexts.selection import ContextSource
 from yolo_fs.contexts.store import ContextAudit, ContextStore
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.git.repository import Repository
@@ -454,3 +457,19 @@ def test_a_lead_gets_the_whole_architecture(team: Team, agent: str) -> None:
         (kept,) = contexts.compile((agent,), FIRST)
     told = {line.strip() for line in kept.compiled.text.splitlines()}
     assert {line.strip() for line in ARCHITECTURE.splitlines()} <= told
+
+
+def test_sources_that_were_committed_anew_are_held_once(team: Team) -> None:
+    critique = (EXAMPLES / "critique/ok/two_rounds.jsonl").read_text()
+    with Repository(str(team.root)) as repository:
+        settings = load(repository.root)
+        gatherer = Gatherer(repository, settings, Facts(repository, settings))
+        held = []
+        for number in range(20):
+            team.artifact("critique.jsonl", critique.replace("?", f" {number}?"))
+            team.user_commits(f"docs(01): critique {number}", f"{PHASE}/critique.jsonl")
+            (team.root / PHASE / "critique.jsonl").unlink()
+            sources = gatherer.look(repository.head().tip, {}).sources
+            assert [source.commit for source in sources] == [team.head()]
+            held.append(sum(isinstance(one, ContextSource) for one in gc.get_objects()))
+    assert held[-1] == held[1]

@@ -231,6 +231,23 @@ def test_the_youngest_trees_stay_and_others_go(
     assert read == [first]
 
 
+def test_who_only_reads_holds_no_more_trees_and_commits_the_more_there_are(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commits = [user.commit_file(f"d/{number % 3}", b"%d" % number) for number in range(30)]
+    monkeypatch.setattr("yolo_fs.git.trees._ENTRIES_KEPT", 10)
+    monkeypatch.setattr("yolo_fs.git.trees._TREES_KEPT", 2)
+    monkeypatch.setattr("yolo_fs.git.repository._COMMITS_KEPT", 5)
+    one = engine(user)
+    for commit in commits:
+        assert one.repository.blob_at(commit, "d/0")
+    read = read_from_store(one, monkeypatch)
+    one.repository.blob_at(commits[-1], "d/0")
+    assert read == []
+    one.repository.blob_at(commits[0], "d/0")
+    assert len(read) == 3, "a commit and its two trees"
+
+
 def test_a_folder_with_an_old_zero_padded_mode_keeps_its_content(
     user: User, engine: Engines
 ) -> None:

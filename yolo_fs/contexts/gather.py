@@ -151,6 +151,12 @@ class Gatherer:
         self, commit: str | None, entries: Mapping[str, FileEntry], verdicts: Mapping[str, Verdict]
     ) -> Iterator[ContextSource]:
         committed = self._repository.files_at(commit, PLANNING_ROOT)
+        self._committed = {
+            (path, blob): source
+            for (path, blob), source in self._committed.items()
+            if committed.get(path) == blob
+        }
+        self._on_disk = {path: known for path, known in self._on_disk.items() if path in entries}
         for path in sorted({*entries, *committed}):
             if not _feeds(path):
                 continue

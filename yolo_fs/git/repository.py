@@ -125,6 +125,13 @@ class Setting(NamedTuple):
         return self.scope not in _OF_THE_USER
 
 
+class _Lineage(NamedTuple):
+    """What a commit has, and what it comes from."""
+
+    tree: str
+    parents: tuple[str, ...]
+
+
 class _Closing(Protocol):
     def close(self) -> None: ...
 
@@ -155,8 +162,10 @@ class Repository:
         self._is_durable = durable
         self._has_own_dir = False
         self._closing: WeakSet[_Closing] = WeakSet()
-        self._root_trees: dict[str, str] = {}
-        self._parents: dict[str, tuple[str, ...]] = {}
+        self._made_commits: dict[str, _Lineage] = {}
+        """Commits that were just made, which the store may not have yet."""
+        self._read_commits: dict[str, _Lineage] = {}
+        """Commits that the store has, the latest ones last."""
 
     @cached_property
     def objects(self) -> ObjectStore:
@@ -288,38 +297,43 @@ class Repository:
         Raises:
             YoloError: OBJECT_MISSING, FILE_TOO_LARGE.
         """
-        if commit not in self._root_trees:
-            self._read_commit(commit)
-            if commit not in self._root_trees:
-                raise self.objects.unread(f"commit {commit}", commit)
-        return self._root_trees[commit]
+        lineage = self._lineage(commit)
+        if lineage is None or not lineage.tree:
+            raise self.objects.unread(f"commit {commit}", commit)
+        return lineage.tree
 
     def parents(self, commit: str) -> tuple[str, ...]:
         """Return the parents of a commit; none where it cannot be read."""
-        if commit not in self._parents:
-            self._read_commit(commit)
-        return self._parents.get(commit, ())
+        lineage = self._lineage(commit)
+        return lineage.parents if lineage else ()
 
-    def _read_commit(self, commit: str) -> None:
-        git_object = self.objects.read(commit)
-        if git_object and git_object.kind == "commit":
+    def _lineage(self, commit: str) -> _Lineage | None:
+        known = self._made_commits.get(commit) or self._read_commits.get(commit)
+        if known is None:
+            git_object = self.objects.read(commit)
+            if git_object is None or git_object.kind != "commit":
+                return None
             commit_object = read_commit_object(git_object.body)
-            self._parents[commit] = commit_object.parents
-            if commit_object.tree:
-                self._root_trees[commit] = commit_object.tree
+            known = _Lineage(commit_object.tree, commit_object.parents)
+            self._read_commits[commit] = known
+            if len(self._read_commits) > 2 * _COMMITS_KEPT:
+                self._evict_commits()
+        return known
 
     def cache_commit(self, commit: str, tree: str, parent: str | None) -> None:
         """Cache a commit that was just made."""
-        self._root_trees[commit] = tree
-        if parent:
-            self._parents[commit] = (parent,)
+        self._made_commits[commit] = _Lineage(tree, (parent,) if parent else ())
 
     def evict_caches(self) -> None:
         """Evict the oldest entries of the caches; called between two chains of commits."""
         self.trees.evict_caches()
-        for commit in list(self._root_trees)[:-_COMMITS_KEPT]:
-            del self._root_trees[commit]
-            self._parents.pop(commit, None)
+        self._read_commits |= self._made_commits
+        self._made_commits = {}
+        self._evict_commits()
+
+    def _evict_commits(self) -> None:
+        for commit in list(self._read_commits)[:-_COMMITS_KEPT]:
+            del self._read_commits[commit]
 
     def blob_at(self, commit: str | None, path: str) -> str | None:
         """Return the blob id that a commit has at a path, or None."""

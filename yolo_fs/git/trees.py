@@ -150,8 +150,13 @@ class Trees:
 
     def __init__(self, store: ObjectStore):
         self._store = store
+        self._made: dict[str, Tree] = {}
+        """Trees of a build that exist only here."""
         self._seen: dict[str, Tree] = {}
-        """The latest ones last: each commit creates new trees along its path."""
+        """Trees that the store has, the latest ones last: each commit creates new trees along its
+        path.
+        """
+        self._seen_entries = 0
 
     def get(self, oid: str) -> Tree:
         """Return a tree by its id.
@@ -159,25 +164,41 @@ class Trees:
         Raises:
             YoloError: OBJECT_MISSING; also in a partial clone that lacks it (F31). FILE_TOO_LARGE.
         """
-        if oid not in self._seen:
+        tree = self._made.get(oid, self._seen.get(oid))
+        if tree is None:
             git_object = self._store.read(oid)
             if git_object is None or git_object.kind != "tree":
                 raise self._store.unread(f"tree {oid}", oid)
             try:
-                self._seen[oid] = Tree.parse(git_object.body, self._store.object_format.size)
+                tree = Tree.parse(git_object.body, self._store.object_format.size)
             except ValueError:
                 raise missing_error(f"tree {oid}") from None
-        return self._seen[oid]
+            self._remember(oid, tree)
+            if self._seen_entries > 2 * _ENTRIES_KEPT:
+                self._evict()
+        return tree
 
     def evict_caches(self) -> None:
-        """Evict the oldest trees; not during a build, whose new trees exist only here."""
-        room = _ENTRIES_KEPT
+        """Evict the oldest trees; called when the store has what was built."""
+        for oid, tree in self._made.items():
+            self._remember(oid, tree)
+        self._made = {}
+        self._evict()
+
+    def _remember(self, oid: str, tree: Tree) -> None:
+        if oid not in self._seen:
+            self._seen[oid] = tree
+            self._seen_entries += len(tree.keys)
+
+    def _evict(self) -> None:
+        """Keep the youngest trees, with so many entries; a few of them whatever their size."""
         youngest_first = list(self._seen)
         youngest_first.reverse()
+        room = _ENTRIES_KEPT
         for oid in youngest_first[_TREES_KEPT:]:
             room -= len(self._seen[oid].keys)
             if room < 0:
-                del self._seen[oid]
+                self._seen_entries -= len(self._seen.pop(oid).keys)
 
     def find(self, root: str, path: str) -> TreeEntry | None:
         """Return what the tree `root` has at a path, file or folder, or None."""
@@ -357,7 +378,7 @@ class Trees:
             key, raw = name, _raw(_EXECUTABLE if work.is_executable else _FILE, name, work.blob)
         fresh = tree.replace(key, raw)
         stored = self._store.object_format.hash_object("tree", b"".join(fresh.raws), oid or "")
-        self._seen[stored.oid] = fresh
+        self._made[stored.oid] = fresh
         work.made.append(stored)
         return stored.oid
 
