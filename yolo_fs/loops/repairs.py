@@ -8,11 +8,13 @@ See docs/dev/sources.md#document-002.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from yolo_fs.escalations.fold import as_committed
+from yolo_fs.escalations.log import EscalationProgress
 from yolo_fs.evidence.facts import (
     NOWHERE,
     PhaseFacts,
@@ -75,6 +77,7 @@ class Review(NamedTuple):
 def reviews_of(facts: LoopFacts, plan: Plan) -> list[Review]:
     """Return the reviews of a plan in the order in which they were committed."""
     reviews: list[Review] = []
+    unheard: list[Review] = []
     kept: list[Review] = []
     for version in facts.of("code-review", plan.department):
         kept = []
@@ -93,14 +96,36 @@ def reviews_of(facts: LoopFacts, plan: Plan) -> list[Review]:
                 _contradiction_in(facts.phase, version, (header, *body)),
             )
             kept.append(review)
-            if any(review.is_same(other) for other in reviews):
+            if any(review.is_same(other) for other in (*reviews, *unheard)):
+                continue
+            if _is_for_others(facts, plan, reviews, review):
+                unheard.append(review)
                 continue
             if reviews and _is_revised(facts, reviews[-1], review, plan):
                 reviews.pop()
             reviews.append(review)
     while reviews and kept and not any(map(reviews[-1].is_same, kept)):
+        if any(one.order > reviews[-1].order and any(map(one.is_same, kept)) for one in unheard):
+            break  # the file has what was written over it
         reviews.pop()  # a revert took it back
     return reviews
+
+
+def _is_for_others(
+    facts: LoopFacts, plan: Plan, before: Sequence[Review], review: Review
+) -> bool:
+    """Return whether a review approves, without anything new, what the last cycle refused: from
+    then on the Lead or the Architect decides.
+    """
+    if not before or not review.is_approval or before[-1].weight is Weight.MINOR:
+        return False
+    last = before[-1]
+    if last.is_approval or cycles_left(facts, str(plan.id), before, review.at_s):
+        return False
+    is_designed = any(
+        last.order < version.order <= review.order for version in facts.of("architecture")
+    )
+    return not is_designed and not _is_worked_on_between(facts, last, review, plan)
 
 
 def _contradiction_in(
@@ -114,12 +139,13 @@ def _contradiction_in(
 
 def _is_revised(facts: LoopFacts, before: Review, after: Review, plan: Plan) -> bool:
     """Return whether a review was only rewritten: the same cycle, and no work in between."""
-    done = (work for work in facts.work if before.order < work.order < after.order)
-    plans = plans_of(facts.phase)
-    between = any(
-        work.plan == str(plan.id) and is_work_of(work, plan.department, plans) for work in done
-    )
+    between = _is_worked_on_between(facts, before, after, plan)
     return before.cycle == after.cycle and before.order != after.order and not between
+
+
+def _is_worked_on_between(facts: LoopFacts, before: Review, after: Review, plan: Plan) -> bool:
+    done = facts.work_after(before.order, plan.department, str(plan.id))
+    return any(work.order < after.order for work in done)
 
 
 def _blocks(
@@ -211,21 +237,32 @@ def cycles_of(reviews: Sequence[Review]) -> int:
     return max((len(reviews), *(review.cycle for review in reviews)))
 
 
-def cycles_left(facts: LoopFacts, plan: str, reviews: Sequence[Review]) -> int:
-    """Return how many cycles are left: each answered escalation of the Senior adds one."""
+def cycles_left(
+    facts: LoopFacts, plan: str, reviews: Sequence[Review], at_s: int = sys.maxsize
+) -> int:
+    """Return how many cycles are left: each escalation of the Senior that was answered by `at_s`
+    adds one.
+    """
     most = facts.phase.switches.config.review_loop.max_cycles
-    more = escalations_over(facts.phase, plan, Role.SENIOR)
+    more = escalations_over(facts.phase, plan, Role.SENIOR, at_s)
     return max(0, most + more - cycles_of(reviews))
 
 
-def escalations_over(facts: PhaseFacts, of: str, origin: Role) -> int:
-    """Return how many escalations of a task or plan by a role have been answered."""
+def escalations_over(facts: PhaseFacts, of: str, origin: Role, at_s: int = sys.maxsize) -> int:
+    """Return how many escalations of a task or plan by a role have been answered by a moment."""
     return sum(
-        escalation.attempt - (escalation.is_open and not escalation.is_told)
+        escalation.attempt - (not _is_answered(escalation, at_s))
         for escalation in as_committed(facts)
         if escalation.origin is origin
         and of in (str(escalation.id.task), str(escalation.id.task.plan))
     )
+
+
+def _is_answered(escalation: EscalationProgress, at_s: int) -> bool:
+    """Return whether the blocked agent had got the last answer by a moment."""
+    answered = escalation.last_round[-1].at
+    is_late = answered is not None and answered.timestamp() > at_s
+    return not is_late and (not escalation.is_open or escalation.is_told)
 
 
 def _stage_after_cycles(facts: LoopFacts, plan: str, last: Review) -> ReviewStage | None:
