@@ -113,3 +113,72 @@ def test_a_file_of_another_phase_is_not_taken_for_that_of_this_one(
     code, said = decide(capsys, team, *words, "--reason", "x")
     assert code == Exit.USAGE, said
     assert "no artifact of .yolo-planning/phases/01-auth" in said["findings"][0]["message"]
+
+
+@pytest.mark.parametrize("variable", ["YOLO_FS_ROLE", "YOLO_FS_AGENT"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("decide", *ACCEPT, "--as", "lead"),
+        ("commit", "--task", "01-01/T1", "--type", "feat", "-m", "keys", "--as", "lead"),
+        ("phase", "sign-off", "1", "--as", "lead"),
+        ("escalate", "open", "--task", "01-01/T1", "--from", "lead", "--reason", "x"),
+        ("task", "claim", "01-01/T1", "--as", "tester"),
+    ],
+)
+def test_an_agent_that_the_environment_names_speaks_for_nobody_else(
+    team: Team,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    variable: str,
+) -> None:
+    monkeypatch.setenv(variable, "dev")
+    team.file("src/auth/keys.ts", "export {}\n")
+    before = team.git("status", "--porcelain"), team.head()
+    capsys.readouterr()
+    assert run([*words, "--json", "-C", str(team.root)]) == Exit.FINDINGS
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert (finding["reason"], f"that of dev ({variable})" in finding["message"]) == (
+        "out_of_lane",
+        True,
+    )
+    assert (team.git("status", "--porcelain"), team.head()) == before
+
+
+@pytest.mark.parametrize(
+    ("variable", "own", "said", "is_own"),
+    [
+        ("YOLO_FS_ROLE", "lead", "fe-lead", True),
+        ("YOLO_FS_AGENT", "yolo-lead", "fe-lead", False),
+        ("YOLO_FS_AGENT", "yolo-fe-lead", "fe-lead", True),
+        ("YOLO_FS_AGENT", "lead-2", "lead", True),
+        ("YOLO_FS_ROLE", "executor", "fe-lead", True),
+    ],
+)
+def test_a_role_is_that_of_each_department_and_an_agent_of_its_own(
+    team: Team,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    own: str,
+    said: str,
+    *,
+    is_own: bool,
+) -> None:
+    monkeypatch.setenv(variable, own)
+    _, answer = decide(capsys, team, *ACCEPT, "--as", said)
+    (finding, *_) = answer["findings"] or [{"message": ""}]
+    assert ("this session is that of" in finding["message"]) is not is_own
+
+
+def test_whoever_answers_an_escalation_without_a_name_is_the_agent_of_the_session(
+    team: Team, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("--task", "01-01/T1", "--reason", "Which?", "--evidence", "a", "--recommendation", "b")
+    assert run(["escalate", "open", *asked, "-C", str(team.root)]) == Exit.DONE
+    monkeypatch.setenv("YOLO_FS_ROLE", "dev")
+    answer = ("escalate", "resolve", "ESC-01-01-T1", "--decision", "RS256", "--reason", "x")
+    assert run([*answer, "-C", str(team.root)]) == Exit.FINDINGS
+    monkeypatch.setenv("YOLO_FS_ROLE", "senior")
+    assert run([*answer, "-C", str(team.root)]) == Exit.DONE

@@ -422,3 +422,15 @@ def check_agent(name: str) -> None:
     bare = bare_name(name)
     if bare and bare not in set(DirectiveRole):
         find_actor(bare)
+
+
+def is_of(own: str, name: str, *, is_role: bool) -> bool:
+    """Return whether an agent is meant by a name; so is anybody by what is no agent's name.
+
+    `is_role`: `own` is a role, in whichever department.
+    """
+    try:
+        session, said = find_actor(own), find_actor(name)
+    except YoloError:
+        return True
+    return session.role is said.role if is_role and own in set(Role) else session == said

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.reply import Invocation, Reply, bytes_given, verb
+from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, bytes_given, verb
 from yolo_fs.core.ids import EscalationId, PhaseId
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.core.timestamps import iso
@@ -73,6 +73,7 @@ _BOUNDARY = click.option("--boundary", default="", help="Why it is outside your 
         "--from",
         "agent",
         default="",
+        envvar=AS_ENV,
         help="Who is blocked; dev where nothing else is said.",
     ),
     _REASON,
@@ -103,7 +104,12 @@ def open_(invocation: Invocation, *, message_path: str | None, to: str, **given:
 @_options(
     click.argument("name", metavar="ESC-NN-MM-Tk"),
     click.option(
-        "--as", "--by", "agent", default="", help="Acting agent; default: the current holder."
+        "--as",
+        "--by",
+        "agent",
+        default="",
+        envvar=AS_ENV,
+        help="Acting agent; default: that of the session, else the current holder.",
     ),
     _REASON,
     _EVIDENCE,
@@ -134,7 +140,12 @@ def raise_(
 @_options(
     click.argument("name", metavar="ESC-NN-MM-Tk"),
     click.option(
-        "--as", "--by", "agent", default="", help="Acting agent; default: the current holder."
+        "--as",
+        "--by",
+        "agent",
+        default="",
+        envvar=AS_ENV,
+        help="Acting agent; default: that of the session, else the current holder.",
     ),
     click.option(
         "--decision",

@@ -74,6 +74,34 @@ def refuse_agents(instead: str) -> None:
         )
 
 
+def refuse_other_speakers(command: click.Command, name: str, options: Mapping[str, Any]) -> None:
+    """Refuse a verb in the name of another agent than the one that the environment names.
+
+    The hooks of a host refuse it as well. `name`: as it is typed, such as `decide accept`.
+
+    Raises:
+        YoloError: OUT_OF_LANE.
+    """
+    variable = next(filter(os.environ.get, AS_ENV), "")
+    if not variable:
+        return
+    from yolo_fs.authority.actors import is_of
+    from yolo_fs.protocol.verbs import OWN_VERB_BY_NAME
+
+    own, row = os.environ[variable], OWN_VERB_BY_NAME.get(name)
+    for parameter in command.params if row else ():
+        said = options.get(parameter.name or "")
+        is_speaker = row is not None and not set(row.speaks_by).isdisjoint(parameter.opts)
+        if is_speaker and said and not is_of(own, said, is_role=variable == AS_ENV[-1]):
+            raise YoloError(
+                Reason.OUT_OF_LANE,
+                f"this session is that of {safe(own, 80)} ({variable}), and speaks for nobody "
+                f"else, such as {safe(said, 80)}",
+                hint=f"Name yourself, or nobody. A person unsets {variable}.",
+                exit_code=Exit.FINDINGS,
+            )
+
+
 def verb(
     name: str, *, example: str, parent: click.Group | None = None
 ) -> Callable[[Callable[..., Reply]], click.Command]:
@@ -81,13 +109,15 @@ def verb(
 
     `parent`: the group that it joins.
     """
+    words = name if parent is None else f"{parent.name} {name}"
 
     def make(function: Callable[..., Reply]) -> click.Command:
         @functools.wraps(function)
         def answer(start: str, as_json: bool, quiet: bool, verbose: bool, **options: Any) -> int:
             invocation = Invocation(start, as_json, quiet, verbose)
             refuse_secrets(options)
-            full_name = name if parent is None else f"{parent.name}-{name}"
+            refuse_other_speakers(click.get_current_context().command, words, options)
+            full_name = words.replace(" ", "-")
             return emit(full_name, function(invocation, **options), invocation)
 
         for option in _COMMON:

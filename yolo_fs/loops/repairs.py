@@ -20,7 +20,6 @@ from yolo_fs.evidence.facts import (
     PhaseFacts,
     Plan,
     Version,
-    is_work_of,
     owner_lacks,
     plans_of,
     texts,
@@ -111,9 +110,7 @@ def reviews_of(facts: LoopFacts, plan: Plan) -> list[Review]:
     return reviews
 
 
-def _is_for_others(
-    facts: LoopFacts, plan: Plan, before: Sequence[Review], review: Review
-) -> bool:
+def _is_for_others(facts: LoopFacts, plan: Plan, before: Sequence[Review], review: Review) -> bool:
     """Return whether a review approves, without anything new, what the last cycle refused: from
     then on the Lead or the Architect decides.
     """

@@ -85,7 +85,10 @@ OWN_VERBS = (
     _verb_for_person("setup", never_with=_SHOWN, writes=("--plugin",)),
     _verb_for_person("hooks uninstall", never_with=_SHOWN),
     OwnVerb("dept update", Whose.DEPARTMENT),
-    OwnVerb("phase sign-off", Whose.ROLE, never_with=("--dry-run",), roles=(Role.LEAD,)),
+    OwnVerb(
+        "phase sign-off", Whose.ROLE, never_with=("--dry-run",), roles=(Role.LEAD,),
+        speaks_by=("--as",),
+    ),
     *(OwnVerb(name, speaks_by=("--as",)) for name in (
         "task claim", "task complete", "task release", "agent note",
         "decide accept", "decide assign", "decide supersede",
@@ -96,7 +99,7 @@ OWN_VERBS = (
     OwnVerb("team resolve", operands_written_with=(ALWAYS,)),
     OwnVerb("merge-driver", operands_written_with=(ALWAYS,)),
     OwnVerb("schema export", operands_written_with=(ALWAYS,)),
-    OwnVerb("commit", reads=("--paths",)),
+    OwnVerb("commit", reads=("--paths",), speaks_by=("--as",)),
     OwnVerb("handoff emit", reads=("--task", "--reading")),
     OwnVerb("handoff read", reads=("--text",)),
     OwnVerb("escalate open", reads=("--message",), speaks_by=("--as", "--from")),
