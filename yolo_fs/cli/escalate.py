@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolo_fs.authority.actors import check_agent
 from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, bytes_given, verb
 from yolo_fs.core.ids import EscalationId, PhaseId
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe
@@ -265,6 +266,7 @@ def _said(
     start: str, path: str | None, types: Sequence[str], given: Mapping[str, Any]
 ) -> EscalationRequest:
     """Return the content of the message, and the options if they say anything."""
+    check_agent(given["agent"])
     request = _request_from_message(start, path, types) if path else EscalationRequest()
     return request._replace(**{key: value for key, value in given.items() if value})
 
