@@ -14,7 +14,15 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.company import BACKEND, Department, Write
+from tests.e2e.company import (
+    BACKEND,
+    CONFIG,
+    FRONTEND,
+    UIUX,
+    Department,
+    Write,
+    _design,
+)
 from tests.progress.conftest import Ask
 from tests.support.teams import Team
 from yolo_fs.cli import statusline_fast
@@ -187,6 +195,28 @@ def test_evidence_that_says_fail_is_signed_off_by_nobody(team: Team, ask: Ask) -
     code, answer = ask("phase", "sign-off", "1")
     assert code == Exit.FINDINGS
     assert any("security says FAIL" in one["message"] for one in answer["findings"])
+
+
+def test_a_phase_is_not_signed_off_behind_a_closed_gate_and_whoever_owes_it_is_next(
+    team: Team, ask: Ask
+) -> None:
+    team.config(CONFIG | {"effort": "turbo", "documenter": "never"})
+    team.user_commits("chore: three departments", f"{PLANNING}/config.json")
+    for one in (UIUX, BACKEND, FRONTEND):
+        work(team, one)
+    head = team.head()
+    code, answer = ask("phase", "sign-off", "1")
+    messages = [one["message"] for one in answer["findings"]]
+    assert (code, answer["data"]["state"]) == (Exit.FINDINGS, "lacking")
+    assert [text.partition(":")[0] for text in messages] == ["gate ux-complete is closed"]
+    assert team.head() == head
+    _, told = ask("workflow", "next", "--phase", "1")
+    assert told["data"]["next"]["agent"] == "ux-lead"
+    assert ask("gate", "list")[1]["data"]["sign_off"]["decision"] == "HOLD"
+    for path, text, _ in _design()[:3]:
+        team.file(path, text)
+    team.once()
+    assert ask("phase", "sign-off", "1")[0] == Exit.DONE
 
 
 @pytest.mark.parametrize("by", ["dev", "yolo-dev", "senior", "qa", "architect", "fe-security"])

@@ -11,6 +11,7 @@ from yolo_fs.core.reasons import Finding, safe
 from yolo_fs.escalations.log import EscalationProgress
 from yolo_fs.evidence.facts import PhaseFacts
 from yolo_fs.phase.progress import DepartmentStatus, PhaseStatus
+from yolo_fs.protocol.gates import INTEGRATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,16 @@ class GateStatus:
         if self.is_open:
             return "open"
         return "closed" if self.blocking else "closed, not blocking"
+
+    @property
+    def holds_sign_off(self) -> bool:
+        """Whether a phase may not be signed off for it; integration may come after that."""
+        return self.blocking and not self.is_open and self.name != INTEGRATION
+
+    @property
+    def why_closed(self) -> str:
+        """Why it is closed, by the first missing piece; one that is open has none."""
+        return f"gate {self.name} is closed: {self.missing[0]}"
 
     @property
     def rests_on(self) -> list[dict[str, str]]:

@@ -125,6 +125,9 @@ def sign_off(phase: GateSource) -> DueDecision:
     failure = _find_first_failure(phase)
     if not failure:
         failure = next((lack.what for lack in lacks_completion(phase)), "")
+    if not failure:
+        closed = (gate for gate in gates_of(phase) if gate.holds_sign_off)
+        failure = next((gate.why_closed for gate in closed), "")
     reasons = {
         Evidence.SECURITY_FAIL: "security says FAIL" if "FAIL" in security else "",
         Evidence.FAIL: failure,

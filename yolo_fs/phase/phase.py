@@ -69,8 +69,10 @@ class Phase:
         """How far its steps, departments and plans are; never complete behind a closed gate."""
         status = self.folded
         closed = [gate for gate in self.gates if gate.blocking and not gate.is_open]
-        if closed and (status.is_complete or self._is_past_departments):
-            missing = [f"gate {gate.name} is closed: {gate.missing[0]}" for gate in closed]
+        if not status.is_complete and not self._is_past_departments:
+            closed = list(self.closed_before_sign_off) if self._is_at_sign_off else []
+        if closed:
+            missing = [gate.why_closed for gate in closed]
             status = status.behind_gates(missing, asked_by_gate(closed[0]))
         if status.is_complete:  # what nobody waits for, such as documentation, is asked of nobody
             idle = tuple(department._replace(next=None) for department in status.departments)
@@ -84,10 +86,19 @@ class Phase:
         return turned.with_waiting(waiting)
 
     @property
+    def closed_before_sign_off(self) -> tuple[GateStatus, ...]:
+        """The closed gates that a sign-off needs; integration may come after it."""
+        return tuple(gate for gate in self.gates if gate.holds_sign_off)
+
+    @property
+    def _is_at_sign_off(self) -> bool:
+        return self.folded.next is not None and self.folded.next.step == "signoff"
+
+    @property
     def _is_past_departments(self) -> bool:
         """Whether only steps of the whole phase are left, blocked by closed gates or a FAIL."""
         step = self.folded.next.step if self.folded.next else ""
-        return step == "integration_gate" or (step == "signoff" and any(failures_of(self.facts)))
+        return step == "integration_gate" or (self._is_at_sign_off and any(failures_of(self.facts)))
 
     @property
     def _gate_by_department(self) -> dict[Dept, GateStatus | None]:

@@ -46,6 +46,8 @@ def _lacks(signed: Phase) -> Iterator[str]:
     for step in () if behind else signed.progress.steps:
         if step.step.key == SIGN_OFF and not step.is_passed:
             yield from step.missing
+    for gate in () if behind else signed.closed_before_sign_off:
+        yield gate.why_closed
 
 
 def _signed(phase: Phase) -> Phase:
