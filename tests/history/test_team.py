@@ -474,3 +474,20 @@ def test_the_phases_of_the_active_milestone_are_in_force_and_no_others(team: Tea
     team.file(".yolo-planning/ACTIVE", "none\n")
     assert in_force(team) == {"01-auth": (".yolo-planning/phases/01-auth",)}
     assert in_force(team, archived) == {}
+
+
+def test_a_commit_of_another_plans_files_alone_finishes_no_task_whatever_its_subject_says(
+    team: Team,
+) -> None:
+    team.plan()
+    two = json.loads(
+        (team.root / ".yolo-planning/phases/01-auth/01-02.plan.jsonl").read_text().splitlines()[1]
+    )
+    team.file(two["f"][0], "export {}\n")
+    team.user_commits("feat(01-01): T1 load the keys", two["f"][0])
+    (phase,) = facts_of(team)
+    assert "01-01/T1" not in phase.task_commits
+    team.file("src/elsewhere.ts", "export {}\n")
+    done = team.user_commits("feat(01-01): T1 load the keys", "src/elsewhere.ts")
+    (phase,) = facts_of(team)
+    assert phase.task_commits["01-01/T1"] == done

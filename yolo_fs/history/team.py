@@ -106,6 +106,8 @@ class Team:
         self._unnamed: _UnnamedCommits | None = None
         self._in_order: dict[PhaseId, object] = {}
         """Signed-off phase → of what it was found that no verdict in it came too early."""
+        self._elsewhere: dict[object, bool] = {}
+        """What `_is_elsewhere` has answered."""
         self._has_undone = False
         """Whether the branch has any revert."""
         self._made: dict[tuple[str, str], str | None] = {}
@@ -633,8 +635,25 @@ class Team:
                     if key == name and plan.id.phase not in self._doubled
                     else self.history_index.of_task_touching(name, plan.files)
                 )
+                if oid and self._is_elsewhere(oid, plan, plans):
+                    oid = self.history_index.of_task_touching(name, plan.files)
                 if oid:
                     yield key, oid
+
+    def _is_elsewhere(self, oid: str, plan: Plan, plans: Sequence[Plan]) -> bool:
+        """Return whether a commit changes files of other plans of the phase, and none of this one:
+        then its subject names the wrong task.
+        """
+        others = [each for each in plans if each.id != plan.id]
+        basis = oid, plan.files, tuple(each.files for each in others)
+        if others and basis not in self._elsewhere:
+            commit = self.history_index.commit(oid)
+            paths = commit.files if commit else frozenset()
+            is_own = touches(plan.files, paths)
+            self._elsewhere[basis] = not is_own and any(
+                touches(each.files, paths) for each in others
+            )
+        return bool(others) and self._elsewhere[basis]
 
     def _tasks_undone(self, filed: Iterable[Filed], signed_at: int) -> Iterator[tuple[str, str]]:
         """Yield task and commit where a revert took the task back, before the phase was signed off
