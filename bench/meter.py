@@ -24,6 +24,8 @@ class Look(NamedTuple):
     descriptors: int
     threads: int
     children: int
+    below_mib: float
+    """Resident, of the largest process below it: the observer, while it answers and follows."""
 
 
 @dataclass(slots=True)
@@ -36,11 +38,17 @@ class Meter:
         """Look once; a process that is just being killed is not seen."""
         with contextlib.suppress(OSError, ValueError, StopIteration):
             status = dict(_lines(f"/proc/{pid}/status"))
-            memory_mib = int(status["VmRSS"].split()[0]) / 1024
             open_files = len(os.listdir(f"/proc/{pid}/fd"))
-            below = len(descendants(pid))
+            below = descendants(pid)
             self.looks.append(
-                Look(time.monotonic(), memory_mib, open_files, int(status["Threads"]), below)
+                Look(
+                    time.monotonic(),
+                    resident_mib(pid),
+                    open_files,
+                    int(status["Threads"]),
+                    len(below),
+                    max(map(resident_mib, below), default=0),
+                )
             )
 
     def settled(self, warm_up: float) -> list[Look]:
@@ -49,6 +57,13 @@ class Meter:
             return []
         begin, end = self.looks[0].at_s, self.looks[-1].at_s
         return [one for one in self.looks if one.at_s >= begin + warm_up * (end - begin)]
+
+
+def resident_mib(pid: int) -> float:
+    """Return the resident memory of a process; 0 for one that has ended."""
+    with contextlib.suppress(OSError, KeyError):
+        return int(dict(_lines(f"/proc/{pid}/status"))["VmRSS"].split()[0]) / 1024
+    return 0
 
 
 def slope_per_hour(looks: Sequence[Look], of: Callable[[Look], float]) -> float:

@@ -218,9 +218,11 @@ def table(outcome: Outcome) -> Table:
             for name, part in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("worst", 1))
         ),
         _ends(outcome, "memory, first and last MiB", lambda look: look.memory_mib),
+        _ends(outcome, "memory of its observer, MiB", lambda look: look.below_mib),
         _ends(outcome, "descriptors, first and last", lambda look: look.descriptors),
         _ends(outcome, "threads, first and last", lambda look: look.threads),
         _growth(outcome, "memory, MiB more in an hour", lambda look: look.memory_mib),
+        _growth(outcome, "memory of its observer, MiB more", lambda look: look.below_mib),
         _growth(outcome, "descriptors more in an hour", lambda look: look.descriptors),
         _growth(outcome, "threads more in an hour", lambda look: look.threads),
         _growth(outcome, "children more in an hour", lambda look: look.children),

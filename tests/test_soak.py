@@ -49,7 +49,7 @@ def test_the_judge_counts_what_is_lost_what_came_twice_and_what_nobody_wrote(
 
 
 def test_a_slope_is_what_grows_in_an_hour() -> None:
-    looks = [Look(at, 50 + at / 60, 20, 5, 2) for at in range(0, 600, 10)]
+    looks = [Look(at, 50 + at / 60, 20, 5, 2, 90) for at in range(0, 600, 10)]
     assert meter.slope_per_hour(looks, lambda look: look.memory_mib) == pytest.approx(60)
     assert meter.slope_per_hour(looks, lambda look: look.descriptors) == 0
     assert len(meter.Meter(looks).settled(0.5)) == 30
