@@ -49,7 +49,7 @@ STAGES: Mapping[str, str] = {
     "refs.moved": "the branch has moved, and its folder is not synced",
     "refs.durable": "the branch has moved durably; no event is emitted yet",
     # What follows a commit.
-    "apply.told": "the commit was told; the index has not followed",
+    "apply.told": "the commit was told; the daemon has not noted it",
     # The team's ref.
     "team.placed": "what the team has is in the work tree, and not committed",
     "team.publishing": "what the team lacks is about to be committed on its ref",
