@@ -300,7 +300,7 @@ class Coordinator:
 
     def scan(self) -> Iterator[None]:
         """Check whatever may have changed since the last check, step by step, so that paths can be
-        processed in between. `found` has what was committed.
+        processed in between. `results` has what was committed.
         """
         before, self._reconciled = dict(self.known), self._repository.head()
         candidates = yield from self._surveyor.find_candidates()
