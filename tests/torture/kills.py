@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from tests.e2e.artifacts import PLANNING, Artifact, artifact, mixed
+from tests.e2e.artifacts import PLANNING, Artifact, artifact, mixed, team
 from tests.e2e.company import CONFIG, Write, deeds
 from tests.e2e.daemon import DEADLINE_S, Daemon, until
 from tests.e2e.repo import Repo
@@ -199,9 +199,8 @@ def settles(ground: Ground, daemon: Daemon, of: str) -> None:
 # --- during recovery -------------------------------------------------------------------------------------------------
 
 
-def after_a_reboot(repo: Repo, log: Writelog, daemon: ForkedDaemon) -> None:
+def after_a_reboot(repo: Repo, log: Writelog, daemon: ForkedDaemon, one: Artifact) -> None:
     """Leave what a power loss leaves: an empty object that the branch names, an index that did not follow, no note."""
-    one = artifact("summary", 1)
     log.write(one)
     daemon.rearmed("refs.moved:kill")
     daemon.begin()
@@ -215,8 +214,8 @@ def after_a_reboot(repo: Repo, log: Writelog, daemon: ForkedDaemon) -> None:
     blob.write_bytes(b"")
 
 
-def _after_a_kill(repo: Repo, log: Writelog, daemon: ForkedDaemon) -> None:
-    log.write(artifact("summary", 1))
+def _after_a_kill(repo: Repo, log: Writelog, daemon: ForkedDaemon, one: Artifact) -> None:
+    log.write(one)
     daemon.rearmed("refs.noted:kill")
     daemon.begin()
     daemon.ended()
@@ -247,7 +246,8 @@ def kill_recovery(ground: Ground, stage: str, times: int) -> None:
     repo = ground.repo()
     log = Writelog(repo)
     daemon = ground.daemon(repo)
-    (after_a_reboot if stage in _REBOOT else _after_a_kill)(repo, log, daemon)
+    one = ground.rng.choice(team())
+    (after_a_reboot if stage in _REBOOT else _after_a_kill)(repo, log, daemon, one)
     log.write(*mixed(4, first=100))
     daemon.rearmed(f"{stage}:kill")
     for _ in range(times):

@@ -44,7 +44,7 @@ def test_the_first_start_repairs_as_well_when_the_power_failed_before_it_could_n
 ) -> None:
     repo = ground.repo()
     log, daemon = Writelog(repo), ground.daemon(repo)
-    after_a_reboot(repo, log, daemon)
+    after_a_reboot(repo, log, daemon, artifact("summary", 1))
     (repo.git_dir / "yolo-fs/boot.json").unlink()
     comes_back(ground, daemon, log, "no note of a boot")
     ground.judge(repo, log, "no note of a boot")
