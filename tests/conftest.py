@@ -41,6 +41,13 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """Forget the identity that a command within this process has taken from a test's environment."""
+    for name in [name for name in os.environ if name.startswith("YOLO_FS_GIT_")]:
+        del os.environ[name]
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--within", type=float, metavar="SECONDS", help="begin no test after that many"
