@@ -265,11 +265,12 @@ def _merge_missing_header(
 
     Who is told each key that lacks would make a header of the first record.
     """
-    artifact = place.artifact
-    if not records or not artifact.is_headless(records[0].value):
+    artifact, findings = place.artifact, tuple(findings)
+    line = records[0].line if records else 0
+    is_first = not any(0 < wrong.line < line for wrong in errors(findings))
+    if not (records and is_first and artifact.is_headless(records[0].value)):
         yield from findings
         return
-    line = records[0].line
     needed = sorted(required_keys(artifact.shapes[0]))
     there = next((each.line for each in records if artifact.looks_like_header(each.value)), 0)
     yield Finding(
