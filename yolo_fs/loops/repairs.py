@@ -112,12 +112,17 @@ def reviews_of(facts: LoopFacts, plan: Plan) -> list[Review]:
 
 def _is_for_others(facts: LoopFacts, plan: Plan, before: Sequence[Review], review: Review) -> bool:
     """Return whether a review approves, without anything new, what the last cycle refused: from
-    then on the Lead or the Architect decides.
+    then on the Lead or the Architect decides. What happened between two reviews of one commit, as
+    after a squash, nobody can tell.
     """
     if not before or not review.is_approval or before[-1].weight is Weight.MINOR:
         return False
     last = before[-1]
-    if last.is_approval or cycles_left(facts, str(plan.id), before, review.at_s):
+    if (
+        last.is_approval
+        or last.order == review.order
+        or cycles_left(facts, str(plan.id), before, review.at_s)
+    ):
         return False
     is_designed = any(
         last.order < version.order <= review.order for version in facts.of("architecture")
