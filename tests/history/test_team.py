@@ -290,7 +290,7 @@ def test_a_verdict_that_a_revert_brings_back_has_judged_nothing_since(team: Team
     summarise(team)
     good = (team.examples / "verification/ok/pass_with_warning.jsonl").read_text()
     bad = good.replace('"r":"PASS","ps":3,"fl":0', '"r":"FAIL","ps":2,"fl":1')
-    wanted = "verification.jsonl is older than the verdict that a revert took back"
+    wanted = "verification.jsonl is older than a verdict that a revert or a merge took back"
     team.artifact("verification.jsonl", good)
     team.once()
     assert asked_again(team, "verification") == []
@@ -306,6 +306,90 @@ def test_a_verdict_that_a_revert_brings_back_has_judged_nothing_since(team: Team
     assert first == wanted and "source of 01-01" in later
     team.artifact("verification.jsonl", good.replace("2026-02-20", "2026-02-21"))
     team.once()
+    assert asked_again(team, "verification") == []
+
+
+FOLDER = ".yolo-planning/phases/01-auth"
+
+
+def merge_as_ours(team: Team, verdict: str) -> None:
+    """Merge a branch that judged as well, and keep what was there before."""
+    team.git("checkout", "-q", "-b", "elsewhere")
+    team.artifact("verification.jsonl", verdict)
+    team.user_commits("docs(01): verification results", f"{FOLDER}/verification.jsonl")
+    team.git("checkout", "-q", "main")
+    team.git("merge", "-q", "-s", "ours", "--no-edit", "elsewhere")
+
+
+def merge_into_older(team: Team, verdict: str) -> None:
+    """Judge again, and let the branch go on from before, with that judgement merged as nothing."""
+    team.git("branch", "older")
+    team.artifact("verification.jsonl", verdict)
+    team.once()
+    team.git("checkout", "-q", "older")
+    works(team, "chore: elsewhere", "9\n")
+    team.git("merge", "-q", "-s", "ours", "--no-edit", "main")
+    team.git("checkout", "-q", "main")
+    team.git("merge", "-q", "--ff-only", "older")
+
+
+def merge_by_hand(team: Team, verdict: str) -> None:
+    """Judge again, and put the former verdict into the commit of a merge."""
+    team.git("checkout", "-q", "-b", "elsewhere")
+    works(team, "chore: elsewhere", "9\n")
+    team.git("checkout", "-q", "main")
+    team.artifact("verification.jsonl", verdict)
+    team.once()
+    team.git("merge", "-q", "--no-commit", "elsewhere")
+    team.git("checkout", "-q", "HEAD~", "--", f"{FOLDER}/verification.jsonl")
+    team.git("commit", "-q", "--no-edit")
+
+
+def revert_within_a_merge(team: Team, verdict: str) -> None:
+    """Judge twice on a branch, take the second one back there, and merge all three at once."""
+    team.git("checkout", "-q", "-b", "elsewhere")
+    before = (team.root / FOLDER / "verification.jsonl").read_text()
+    for text in (before.replace("2026-02-20", "2026-02-19"), verdict):
+        team.artifact("verification.jsonl", text)
+        team.user_commits("docs(01): verification results", f"{FOLDER}/verification.jsonl")
+    team.git("revert", "--no-edit", "HEAD")
+    team.git("checkout", "-q", "main")
+    team.git("merge", "-q", "--no-ff", "--no-edit", "elsewhere")
+
+
+@pytest.mark.parametrize(
+    "lose", [merge_as_ours, merge_into_older, merge_by_hand, revert_within_a_merge]
+)
+def test_a_verdict_that_a_merge_brings_back_has_judged_nothing_since(
+    team: Team, lose: Callable[[Team, str], None]
+) -> None:
+    summarise(team)
+    good = (team.examples / "verification/ok/pass_with_warning.jsonl").read_text()
+    bad = good.replace('"r":"PASS","ps":3,"fl":0', '"r":"FAIL","ps":2,"fl":1')
+    team.artifact("verification.jsonl", good)
+    team.once()
+    lose(team, bad)
+    assert '"r":"PASS"' in (team.root / FOLDER / "verification.jsonl").read_text()
+    wanted = "verification.jsonl is older than a verdict that a revert or a merge took back"
+    assert asked_again(team, "verification")[:1] == [wanted]
+    team.artifact("verification.jsonl", good.replace("2026-02-20", "2026-02-21"))
+    team.once()
+    assert asked_again(team, "verification") == []
+
+
+def test_a_verdict_that_a_merge_brings_is_the_one_in_force(team: Team) -> None:
+    summarise(team)
+    good = (team.examples / "verification/ok/pass_with_warning.jsonl").read_text()
+    bad = good.replace('"r":"PASS","ps":3,"fl":0', '"r":"FAIL","ps":2,"fl":1')
+    team.artifact("verification.jsonl", bad)
+    team.once()
+    team.git("checkout", "-q", "-b", "elsewhere")
+    works(team, "fix(01-01): T1 mended", "9\n")
+    team.artifact("verification.jsonl", good)
+    team.user_commits("docs(01): verification results", f"{FOLDER}/verification.jsonl")
+    team.git("checkout", "-q", "main")
+    works(team, "chore: meanwhile", "2\n")
+    team.git("merge", "-q", "--no-edit", "-X", "theirs", "elsewhere")
     assert asked_again(team, "verification") == []
 
 

@@ -47,6 +47,8 @@ class Filed(NamedTuple):
     """Time of that commit, seconds since the epoch."""
     position: int = NOWHERE
     """Place of that commit in the order of the branch."""
+    order: int = 0
+    """Length of the longest path from it to a root; 0 when unknown."""
 
 
 class SourceCommit(NamedTuple):

@@ -56,7 +56,7 @@ def came_later(facts: PhaseFacts, kind: str, department: Dept | None) -> Iterato
     """
     for filed in facts.of_kind(kind, department):
         if _is_restored(facts, filed):
-            yield f"{filed.place.name} is older than the verdict that a revert took back"
+            yield f"{filed.place.name} is older than a verdict that a revert or a merge took back"
         things = list(later_than(facts, kind, filed.position, department))
         for thing in things[:1]:
             others = f" and {len(things) - 1} more" if things[1:] else ""
@@ -64,9 +64,14 @@ def came_later(facts: PhaseFacts, kind: str, department: Dept | None) -> Iterato
 
 
 def _is_restored(facts: PhaseFacts, filed: Filed) -> bool:
-    """Return whether a verdict is in force only because a revert took a later one back."""
-    *_, last = facts.versions.get(filed.place.path) or (None,)
-    return last is not None and NOWHERE != filed.position < last.position
+    """Return whether a verdict is in force only because a revert or a merge took a later one
+    back.
+    """
+    return filed.position != NOWHERE and any(
+        one.position > filed.position
+        or (one.position == filed.position and one.order > filed.order > 0)
+        for one in facts.versions.get(filed.place.path, ())
+    )
 
 
 def is_any_older(facts: PhaseFacts) -> bool:

@@ -113,6 +113,8 @@ class Team:
         self._made: dict[tuple[str, str], str | None] = {}
         """Commit and path → the resulting blob, where many were requested."""
         self._made_asked = 0
+        self._givers: dict[str, tuple[PathChange, str, PathChange]] = {}
+        """Verdict → its last change and its content, and the commit that gave it that content."""
         self._derived: dict[str, tuple[object, Any]] = {}
         """Name → basis of a derived value, and the value."""
         self.history_index = HistoryIndex(repository)
@@ -138,6 +140,7 @@ class Team:
             self._filed, self._blobs, self._pasts = kept._filed, kept._blobs, kept._pasts
             self._derived, self._phases, self._doubled = kept._derived, kept._phases, kept._doubled
             self._works, self._in_order = kept._works, kept._in_order
+            self._givers = kept._givers
             if self._lines.take_over(kept._lines):
                 self._lines_read = kept._lines_read
 
@@ -693,22 +696,36 @@ class Team:
             basis, filed = self._filed[path]
             blob = files[path]
             last = self._given_by(filed.place, blob)
-            origin = last.oid, last.at_s, last.position
-            if origin != (filed.commit, filed.at_s, filed.position):
-                filed = filed._replace(commit=last.oid, at_s=last.at_s, position=last.position)
+            if (last.oid, last.position) != (filed.commit, filed.position):
+                filed = filed._replace(
+                    commit=last.oid, at_s=last.at_s, order=last.height, position=last.position
+                )
                 self._filed[path] = basis, filed
             yield filed
 
     def _given_by(self, place: Place, blob: str) -> PathChange:
-        """Return the commit that gave a file its content. A verdict that a revert brings back is as
-        old as it was: nobody has judged again.
+        """Return the commit that gave a file its content. A verdict that a revert or a merge brings
+        back is as old as it was: nobody has judged again.
         """
-        last = self.history_index.last_change(place.path)
-        if not last.is_restoring or place.artifact.kind not in JUDGED_BY:
+        path, last = place.path, self.history_index.last_change(place.path)
+        if place.artifact.kind not in JUDGED_BY:
             return last
-        given = [one for one in self.history_index.past_of(place.path) if not one.is_restoring]
-        made = self._blobs_after(given, place.path)
-        return next((one for one in reversed(given) if made[one.oid] == blob), last)
+        known = self._givers.get(path)
+        if known is None or known[:2] != (last, blob):
+            known = self._givers[path] = last, blob, self._find_giver(path, blob) or last
+        return known[2]
+
+    def _find_giver(self, path: str, blob: str) -> PathChange | None:
+        """Return the latest commit that gave a path its content, and is no revert; a merge where no
+        other commit did.
+        """
+        if self.history_index.mark_of(path)[1] < 2:
+            return None
+        given = [one for one in self.history_index.past_of(path) if not one.is_restoring]
+        made = self._blobs_after(given, path)
+        same = [one for one in given if made[one.oid] == blob]
+        written = [one for one in same if len(self._repository.parents(one.oid)) < 2]
+        return max(written or same, key=lambda one: (one.position, one.height), default=None)
 
     def _plans_beside(self, place: Place) -> frozenset[str]:
         """Return the ids of the plans in the folder of an artifact whose form depends on them."""
