@@ -9,6 +9,7 @@ import hashlib
 import threading
 import time
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from bench.repositories import BRANCH, git
@@ -65,10 +66,18 @@ class Verdict:
 def judge(root: str, ledger: Ledger) -> Verdict:
     """Compare the branch of a work tree with what was written there."""
     found = Counter(committed(root))
-    wanted = Counter(ledger.written.keys())
+    lost = len(missing(found, ledger))
     twice = sum(count - 1 for count in found.values() if count > 1)
-    foreign = sum(count for one, count in found.items() if one not in wanted)
-    return Verdict(found.total(), (wanted - found).total(), twice, foreign, len(gone_from(root)))
+    foreign = sum(count for one, count in found.items() if one not in ledger.written)
+    return Verdict(found.total(), lost, twice, foreign, len(gone_from(root)))
+
+
+def missing(found: Collection[Content], ledger: Ledger) -> list[Content]:
+    """Return the contents that were written and are not among those found, in the order of
+    writing.
+    """
+    there = frozenset(found)
+    return [content for content in ledger.written if content not in there]
 
 
 def gone_from(root: str) -> list[str]:

@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from bench.keeper import Keeper
-from bench.ledger import START, Ledger, Verdict, faults, judge
+from bench.ledger import START, Ledger, Verdict, committed, faults, judge, missing
 from bench.load import Agent, Noise, User, Worker
 from bench.meter import Look, Meter, processor_s, slope_per_hour
 from bench.options import Options
@@ -325,13 +326,22 @@ def main() -> int:
     os.makedirs(f"{place}/home", exist_ok=True)
     os.environ["HOME"] = f"{place}/home"  # git, and what is measured, obey the user's configuration
     print(f"{machine(place)}, seed {given.seed}\n", flush=True)
-    with tempfile.TemporaryDirectory(prefix="scratch-", dir=place) as scratch:
+    scratch = tempfile.mkdtemp(prefix="scratch-", dir=place)
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, scratch)
         outcome = soak(
             Options(place, scratch, seed=given.seed), Plan(60 * given.minutes, seed=given.seed)
         )
         print(render(table(outcome)))
         print(render(goals(outcome)))
-    return 0 if outcome.is_sound else 1
+        if outcome.is_sound:
+            return 0
+        stack.pop_all()
+    for side in outcome.sides:
+        for path, blob in missing(committed(side.root), side.ledger):
+            print(f"not on the branch: {blob} {path}")
+    print(f"what it ran in is kept: {scratch}")
+    return 1
 
 
 if __name__ == "__main__":
