@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import termios
+from collections import Counter
 from collections.abc import Iterator
 from fcntl import ioctl
 from pathlib import Path
@@ -21,7 +22,7 @@ import pytest
 
 from tests.e2e.daemon import until
 from tests.support.forked import DEADLINE_S
-from yolo_fs.observer.switchboard import PATIENCE_S, QUEUED_S, WORKERS
+from yolo_fs.observer.switchboard import PATIENCE_S, QUEUED_S, QUIET_S, WORKERS
 from yolo_fs.system import IS_LINUX
 from yolo_fs.system.ask import FRAME_BYTES, HELLO, SOCKET
 
@@ -43,7 +44,13 @@ def serve(connection):
     turns = os.open(f"{folder}/turns", os.O_RDWR)
     while head := connection.recv(4):
         question = connection.recv(int.from_bytes(head, "big"))
-        answer = frame("C", 0) if question and os.read(turns, 1) else b""
+        if question:
+            os.read(turns, 1)
+            answer = frame("C", 0)
+        else:
+            answer = switchboard.AGAIN
+            with open(f"{folder}/looks", "a") as looks:
+                looks.write(f"{os.getpid()}\\n")
         connection.sendall(len(answer).to_bytes(4, "big") + answer)
     os._exit(0)
 
@@ -101,6 +108,10 @@ class Queue:
                 client.close()
         return len(self.answers)
 
+    def looks(self) -> list[int]:
+        """Return how often each worker has read new commits, which it always finds too new."""
+        return sorted(Counter((self._folder / "looks").read_text().split()).values())
+
     def close(self) -> None:
         for client in self._clients:
             client.close()
@@ -151,3 +162,19 @@ def test_nobody_stands_in_a_queue_for_longer_than_the_command_would_take(queue: 
         queue.hear(turn)
     queue.pass_time(STEP_S)
     assert queue.hear(turns + 3) == ["C"] * turns + ["R"] * 3
+
+
+def test_each_worker_reads_what_is_too_new_once_more_after_each_request_whoever_answers_it(
+    queue: Queue,
+) -> None:
+    def looks_after_a_while() -> list[int]:
+        queue.pass_time(QUIET_S * 1.1)
+        return queue.looks()
+
+    until(lambda: looks_after_a_while() == [2] * WORKERS, "two looks of each")
+    for request in (1, 2):
+        queue.ask(1)
+        queue.let_one_end()
+        queue.hear(request)
+        wanted = [2 + 2 * request] * WORKERS
+        until(lambda wanted=wanted: looks_after_a_while() == wanted, f"{wanted} looks")

@@ -127,14 +127,9 @@ class Worker(Connection):
         self.client: Client | None = None
         self.began_s: float | None = None
         """When its current request began; None while it is free."""
-        self.reads_again = False
-        """Whether it has read new commits a second time since the last request: in a work tree that
-        changes all the time, a third would find no more.
-        """
 
     def give(self, question: bytes, client: Client | None) -> None:
         self.client, self.began_s = client, time.monotonic()
-        self.reads_again = self.reads_again and client is None
         self.send(len(question).to_bytes(4, "big") + question)
 
     def taken(self) -> bytes | None:
@@ -171,6 +166,10 @@ class Switchboard:
         self._answered_s = 0.0
         self._follows: list[Worker] = []
         """Workers that still have to read new commits."""
+        self._reread: set[Worker] = set()
+        """Those that were told to read them a second time since the last request: in a work tree
+        that changes all the time, a third would find no more.
+        """
 
     def run(self) -> None:
         """Serve until there is nobody left to serve for."""
@@ -257,13 +256,18 @@ class Switchboard:
                 self._listen()
             if client is not None:
                 self._asked_s = self._answered_s = time.monotonic()
-                self._follows = list(self._workers)
+                self._let_all_follow()
                 self._answer(client, answer)
-            elif answer == AGAIN and not worker.reads_again:
-                self._asked_s, worker.reads_again = time.monotonic(), True
+            elif answer == AGAIN and worker not in self._reread:
+                self._asked_s = time.monotonic()
+                self._reread.add(worker)
                 self._follows.append(worker)
         elif worker.is_closed:
             self._replace(worker)
+
+    def _let_all_follow(self) -> None:
+        self._follows = list(self._workers)
+        self._reread.clear()
 
     def _replace(self, worker: Worker) -> None:
         """Replace a worker that has ended or hangs."""
@@ -338,7 +342,8 @@ class Switchboard:
         """Let one worker after another read new commits while there are no requests."""
         quiet_s = now - self._asked_s
         if quiet_s > READ_ON_S:
-            self._asked_s, self._follows = now - QUIET_S, list(self._workers)
+            self._asked_s = now - QUIET_S
+            self._let_all_follow()
         is_idle = all(any_worker.began_s is None for any_worker in self._workers)
         if self._follows and is_idle and quiet_s > QUIET_S:
             worker = self._follows.pop()
