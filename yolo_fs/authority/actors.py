@@ -424,7 +424,7 @@ def check_agent(name: str) -> None:
         find_actor(bare)
 
 
-def is_of(own: str, name: str, *, is_role: bool) -> bool:
+def is_same_agent(own: str, name: str, *, is_role: bool) -> bool:
     """Return whether an agent is meant by a name; so is anybody by what is no agent's name.
 
     `is_role`: `own` is a role, in whichever department.

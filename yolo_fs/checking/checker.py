@@ -86,7 +86,7 @@ class Checker:
             records = understood.records
             located = tuple(fault.as_finding(path, line) for line, fault in understood.faults)
             faults = (*of_sections(place, reading.findings, records), *located)
-            faults = (*_merge_missing_header(place, reading.records, faults),)
+            faults = tuple(_merge_missing_header(place, reading.records, faults))
             faults = (*faults, *self._out_of_lane(place, records))
             if settings.mode.strict:
                 faults = tuple(map(_refused, faults))

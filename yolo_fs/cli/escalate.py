@@ -54,6 +54,14 @@ _MESSAGE = click.option(
     "--message", "message_path", metavar="FILE", help="The message that says it; '-' reads stdin."
 )
 _TO = click.option("--to", default="", help="Who gets it; the next level by default.")
+_ACTING = click.option(
+    "--as",
+    "--by",
+    "agent",
+    default="",
+    envvar=AS_ENV,
+    help="Acting agent; default: that of the session, else the current holder.",
+)
 _REASON = click.option(
     "--reason", default="", help="What blocks the work, or the reason for the decision."
 )
@@ -104,14 +112,7 @@ def open_(invocation: Invocation, *, message_path: str | None, to: str, **given:
 )
 @_options(
     click.argument("name", metavar="ESC-NN-MM-Tk"),
-    click.option(
-        "--as",
-        "--by",
-        "agent",
-        default="",
-        envvar=AS_ENV,
-        help="Acting agent; default: that of the session, else the current holder.",
-    ),
+    _ACTING,
     _REASON,
     _EVIDENCE,
     _RECOMMENDATION,
@@ -140,14 +141,7 @@ def raise_(
 )
 @_options(
     click.argument("name", metavar="ESC-NN-MM-Tk"),
-    click.option(
-        "--as",
-        "--by",
-        "agent",
-        default="",
-        envvar=AS_ENV,
-        help="Acting agent; default: that of the session, else the current holder.",
-    ),
+    _ACTING,
     click.option(
         "--decision",
         default="",

@@ -85,14 +85,14 @@ def refuse_other_speakers(command: click.Command, name: str, options: Mapping[st
     variable = next(filter(os.environ.get, AS_ENV), "")
     if not variable:
         return
-    from yolo_fs.authority.actors import is_of
+    from yolo_fs.authority.actors import is_same_agent
     from yolo_fs.protocol.verbs import OWN_VERB_BY_NAME
 
     own, row = os.environ[variable], OWN_VERB_BY_NAME.get(name)
     for parameter in command.params if row else ():
         said = options.get(parameter.name or "")
         is_speaker = row is not None and not set(row.speaks_by).isdisjoint(parameter.opts)
-        if is_speaker and said and not is_of(own, said, is_role=variable == AS_ENV[-1]):
+        if is_speaker and said and not is_same_agent(own, said, is_role=variable == AS_ENV[-1]):
             raise YoloError(
                 Reason.OUT_OF_LANE,
                 f"this session is that of {safe(own, 80)} ({variable}), and speaks for nobody "

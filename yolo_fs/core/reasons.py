@@ -315,7 +315,8 @@ class Finding:
         where = " ".join(part for part in (place, pointer) if part)
         is_said = not self.command or self.command in self.hint
         command = "" if is_said else f" Run: {safe(self.command, _OWN_LENGTH)}"
-        return f"{f'{where}: ' if where else ''}{self.reason.value}: {self.why}{command}"
+        said = f"{self.reason.value}: {self.why}{command}"
+        return f"{where}: {said}" if where else said
 
     @property
     def fault(self) -> str:

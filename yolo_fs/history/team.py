@@ -140,7 +140,7 @@ class Team:
             self._filed, self._blobs, self._pasts = kept._filed, kept._blobs, kept._pasts
             self._derived, self._phases, self._doubled = kept._derived, kept._phases, kept._doubled
             self._works, self._in_order = kept._works, kept._in_order
-            self._givers = kept._givers
+            self._givers, self._elsewhere = kept._givers, kept._elsewhere
             if self._lines.take_over(kept._lines):
                 self._lines_read = kept._lines_read
 
