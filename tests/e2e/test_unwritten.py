@@ -269,3 +269,36 @@ def test_what_is_held_stays_held_when_the_memory_is_lost_as_well(ground: Ground)
     look(ground.repo)
     assert ground.at_head() == THEIRS.data
     assert ground.repo.standing(FILE) == ("held", "older_than_branch")
+
+
+@pytest.mark.parametrize("is_forgotten", [False, True])
+def test_what_was_committed_while_a_branch_was_made_is_committed_there_as_well(
+    ground: Ground, is_forgotten: bool
+) -> None:
+    """`git switch -c` makes the branch first and moves HEAD then; we may commit in between."""
+    ground.prepare(lambda one: (ground.repo.write(one), look(ground.repo)))
+    ground.do("git branch next")
+    ground.repo.write(NEXT)
+    look(ground.repo)
+    assert ground.at_head() == NEXT.data
+    if is_forgotten:  # what we remember of the file
+        (ground.repo.git_dir / "yolo-fs" / "state.db").unlink()
+    moves = "git symbolic-ref -m 'checkout: moving from main to next' HEAD refs/heads/next"
+    ground.do(moves)
+    assert ground.at_head() == SECOND.data
+    look(ground.repo)
+    assert ground.at_head() == NEXT.data
+
+
+def test_a_switch_that_happened_before_a_file_was_taken_from_the_other_branch_makes_it_no_newer(
+    ground: Ground,
+) -> None:
+    ground.prepare(lambda one: (ground.repo.write(one), look(ground.repo)))
+    ground.do("git branch next")
+    ground.repo.write(NEXT)
+    look(ground.repo)
+    ground.do("GIT_COMMITTER_DATE='2020-01-01T00:00:00Z' git switch -q next")
+    before = ground.refs()
+    ground.do(f"git checkout -q main -- {FILE}")
+    look(ground.repo)
+    assert ground.refs() == before

@@ -23,6 +23,7 @@ LONG_S = 300.0
 _REFLOG_DEPTH = 100
 _OURS = b"yolo-fs"
 """Message of our own moves in the reflog."""
+_SWITCH = re.compile(rb"checkout: moving from (\S+) to (\S+)")
 _ABANDONED_MOST = 1_000
 _PATHS_MOST = 500
 """Paths that are passed to git individually; with more, all changes are listed and filtered."""
@@ -244,17 +245,53 @@ class BranchMove(NamedTuple):
     is_ours: bool
 
 
+class _Entry(NamedTuple):
+    """One line of a reflog."""
+
+    old: str
+    new: str
+    at_s: int
+    words: bytes
+
+
 def moves_of(repository: Repository, ref: str) -> tuple[BranchMove, ...]:
     """Return the latest moves of a branch, latest first; none without a reflog."""
+    return tuple(
+        BranchMove(entry.old, entry.new, entry.at_s, entry.words == _OURS)
+        for entry in _reflog_of(repository, ref)
+    )
+
+
+class Switch(NamedTuple):
+    """One `git switch` or `git checkout` from a branch to another."""
+
+    left: str
+    """The ref that was left."""
+    tip: str
+    """The commit that HEAD was at afterwards."""
+    at_s: int
+
+
+def last_switch(repository: Repository, ref: str) -> Switch | None:
+    """Return the last switch between branches if it was to `ref`; None without a reflog."""
+    for entry in _reflog_of(repository, "HEAD"):
+        if switch := _SWITCH.fullmatch(entry.words):
+            left, to = (os.fsdecode(name) for name in switch.groups())
+            if f"refs/heads/{to}" != ref:
+                return None
+            return Switch(f"refs/heads/{left}", entry.new, entry.at_s)
+    return None
+
+
+def _reflog_of(repository: Repository, ref: str) -> tuple[_Entry, ...]:
     if repository.has_plain_refs:
-        reflog = content_of(f"{repository.common_dir}/logs/{ref}").splitlines()
+        home = repository.git_dir if ref == "HEAD" else repository.common_dir
+        reflog = content_of(f"{home}/logs/{ref}").splitlines()
         lines = [line.partition(b"\t") for line in reflog[-_REFLOG_DEPTH:]]
-        moves = [(facts.split(b" "), words) for facts, _, words in lines]
+        parts = [(facts.split(b" "), words) for facts, _, words in lines]
         return tuple(
-            BranchMove(
-                os.fsdecode(facts[0]), os.fsdecode(facts[1]), seconds_of(facts[-2]), words == _OURS
-            )
-            for facts, words in reversed(moves)
+            _Entry(os.fsdecode(facts[0]), os.fsdecode(facts[1]), seconds_of(facts[-2]), words)
+            for facts, words in reversed(parts)
             if len(facts) > 3
         )
     answer = repository.git.run(
@@ -263,11 +300,11 @@ def moves_of(repository: Repository, ref: str) -> tuple[BranchMove, ...]:
     )  # fmt: skip
     entries = [line.split(b" ", 2) for line in answer.out.splitlines() if line.count(b" ") > 1]
     return tuple(
-        BranchMove(
+        _Entry(
             os.fsdecode(before[0]),
             os.fsdecode(new),
             seconds_of(when.rpartition(b"@{")[2].rstrip(b"}")),
-            words == _OURS,
+            words,
         )
         for (new, when, words), before in pairwise(
             [*entries, [repository.object_format.zero.encode()]]

@@ -20,9 +20,11 @@ from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git.history import (
     Abandoned,
     BranchMove,
+    Switch,
     abandoned,
     changed_after,
     changes_of,
+    last_switch,
     moves_of,
 )
 from yolo_fs.git.repository import Head, Repository
@@ -127,12 +129,14 @@ class Unwritten:
         self._known_moves: tuple[BranchMove, ...] | None = None
         """Moves of the branch; None until they are needed."""
         self._known_tips: tuple[str, ...] | None = None
+        self._known_switch: tuple[Switch | None] | None = None
+        """The switch to this branch; None until it is needed."""
         self._staged: tuple[Stamp, Mapping[str, str]] | None = None
         """The planning files of the index as of a stamp: a burst asks once for each artifact."""
 
     def forget_branch(self) -> None:
         """Drop the cached moves: HEAD has moved."""
-        self._abandoned = self._known_moves = self._known_tips = None
+        self._abandoned = self._known_moves = self._known_tips = self._known_switch = None
 
     def agrees(self, path: str, blob: str, stamp: Stamp) -> None:
         """Record that a file agrees with the branch."""
@@ -154,6 +158,8 @@ class Unwritten:
             reason = self._find_reason_in_git(path, blob, stamp, head)
         if reason and self._repository.head() != head:
             return None  # it was just committed, while we looked at the branch before
+        if reason and self._is_left_behind(path, blob, stamp, head):
+            return None
         if reason:
             self._seen.put(path, Seen(blob, stamp.mtime_ns, reason.value))
         return reason
@@ -203,6 +209,24 @@ class Unwritten:
                 return False
             if before == blob and written_s < move.at_s:  # within a second it may be newer
                 return True
+        return False
+
+    def _is_left_behind(self, path: str, blob: str, stamp: Stamp, head: Head) -> bool:
+        """Return whether we committed a content to another branch while this one was made of it.
+
+        `git switch -c` reads the tip, makes the branch, and then moves HEAD. What is committed
+        between these steps is on the branch that was left alone, and the switch changes no file.
+        """
+        if self._known_switch is None:
+            self._known_switch = (last_switch(self._repository, head.ref) if head.ref else None,)
+        (switch,) = self._known_switch
+        if switch is None or _write_time_of(stamp) > switch.at_s:
+            return False
+        is_ours = False
+        for move in moves_of(self._repository, switch.left):
+            if move.new == switch.tip:
+                return is_ours
+            is_ours |= move.is_ours and self._blob_at(move.new, path) == blob
         return False
 
     def _is_replaced(self, path: str, blob: str, stamp: Stamp, head: Head) -> bool:
