@@ -30,7 +30,7 @@ PURE_ROOMS = (
 )  # fmt: skip
 PURE_MODULES = (
     "agents/circuit", "agents/health", "agents/stalls", "agents/totals", "contexts/compiler",
-    "contexts/extractors", "contexts/selection", "hooks/code_touches", "hooks/effects", "hooks/git_touches",
+    "contexts/extractors", "contexts/selection", "hooks/changes", "hooks/code_touches", "hooks/effects", "hooks/git_touches",
     "hooks/hosts", "hooks/mcp_calls", "hooks/outputs", "hooks/program", "hooks/program_touches", "hooks/shell",
     "hooks/touches", "kept/selection", "reports/resume_report", "tasks/claims", "team/reconcile",
 )  # fmt: skip

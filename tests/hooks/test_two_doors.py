@@ -15,7 +15,7 @@ from yolo_fs.cli import hook_fast
 from yolo_fs.hooks.effects import Effect
 from yolo_fs.mcp.refusal import ToolRefusedError
 from yolo_fs.mcp.tools import Tools
-from yolo_fs.mcp.writing import Caller
+from yolo_fs.mcp.writing import ArtifactWriter, Caller
 
 ROLES = ("yolo-dev", "yolo-lead", "yolo-critic", "yolo-fe-dev", "yolo-ux-lead")
 SPECS = f"{PHASE}/component-specs.jsonl"
@@ -278,3 +278,105 @@ def test_no_value_is_told_of_a_file_that_is_not_the_callers_to_read(team: Team) 
         assert not any("nonsense" in str(fault) for fault in answer.faults)
     own = Tools(str(team.root), "yolo-ux-lead").validate_artifact(path=SPECS)
     assert "nonsense" in str(own.faults)
+
+
+# --- whose word a record is ---
+
+DECISIONS, ESCALATIONS = f"{PHASE}/decisions.jsonl", f"{PHASE}/escalation.jsonl"
+REMARK = {"ts": "2026-02-21T08:00:00Z", "agent": "lead", "dec": "accept 01-01", "reason": "small"}
+ACCEPTED = REMARK | {"kind": "accept", "of": "01-01"}
+STATION = {
+    "id": "ESC-01-01-T1", "dt": "2026-02-21T08:00:00Z", "agent": "dev", "reason": "The route needs a decision",
+    "sb": "not mine", "tgt": "senior", "sev": "major", "st": "open",
+}  # fmt: skip
+ANSWERED = STATION | {"agent": "architect", "dt": "2026-02-21T09:00:00Z", "tgt": "lead", "st": "escalated"}  # fmt: skip
+
+
+def written_by_hand(path: str, record: dict[str, Any], there: str) -> dict[str, tuple[str, Any]]:
+    """Return each way in which a host's tool writes a record behind what is there."""
+    line = json.dumps(record)
+    last = there.splitlines()[-1]
+    patch = f"*** Begin Patch\n*** Update File: {path}\n@@\n {last}\n+{line}\n*** End Patch\n"
+    whole, edit = f"{there}{line}\n", {"old_string": last, "new_string": f"{last}\n{line}"}
+    foreign = {"path": path, "edits": [{"oldText": last, "newText": f"{last}\n{line}"}]}
+    return {
+        "a whole file": ("Write", {"file_path": path, "content": whole}),
+        "a whole file of Cursor": ("Write", {"file_path": path, "contents": whole}),
+        "an edit": ("Edit", {"file_path": path, **edit}),
+        "several edits": ("MultiEdit", {"file_path": path, "edits": [{"old_string": "x", "new_string": "x"}, edit]}),
+        "an edit of Cursor": ("StrReplace", {"path": path, **edit}),
+        "a patch": ("apply_patch", {"command": patch}),
+        "a patch as a command": ("Bash", {"command": f"apply_patch <<'EOF'\n{patch}EOF"}),
+        "a server's write": ("mcp__fs__write_file", {"path": path, "content": whole}),
+        "a server's edit": ("mcp__fs__edit_file", foreign),
+    }  # fmt: skip
+
+
+def by_server(team: Team, role: str, path: str, record: dict[str, Any]) -> str:
+    """Return why our server refuses to append a record, or to write it with what is there."""
+    there = (team.root / path).read_text()
+    said = []
+    with ArtifactWriter(str(team.root), role) as writer:
+        for write in (
+            lambda: writer.append(path, record),
+            lambda: writer.write(path, f"{there}{json.dumps(record)}\n"),
+        ):
+            try:
+                write()
+                said.append("")
+            except ToolRefusedError as refused:
+                said.append(str(refused))
+            (team.root / path).write_text(there)
+    assert bool(said[0]) is bool(said[1]), said
+    return said[0]
+
+
+@pytest.mark.parametrize(
+    ("role", "path", "record", "whose"),
+    [
+        ("yolo-dev", DECISIONS, ACCEPTED, "lead"),
+        ("yolo-fe-lead", DECISIONS, ACCEPTED, "lead"),
+        ("yolo-dev", DECISIONS, ACCEPTED | {"agent": "YOLO-Lead"}, "lead"),
+        ("yolo-lead", DECISIONS, ACCEPTED | {"agent": "user", "kind": "accept_risk", "of": "backend"}, "user"),
+        ("", DECISIONS, ACCEPTED | {"agent": "user", "kind": "accept_risk", "of": "backend"}, "user"),
+        ("yolo-lead", DECISIONS, ACCEPTED, ""),
+        ("yolo-dev", DECISIONS, REMARK, ""),
+        ("", DECISIONS, ACCEPTED, ""),
+        ("yolo-dev", ESCALATIONS, ANSWERED, "architect"),
+        ("yolo-dev", ESCALATIONS, STATION | {"dt": "2026-02-21T09:00:00Z", "st": "escalated"}, ""),
+    ],
+)  # fmt: skip
+def test_nobody_writes_the_word_of_another_by_any_tool(
+    team: Team, role: str, path: str, record: dict[str, Any], whose: str
+) -> None:
+    first = (
+        STATION
+        if path == ESCALATIONS
+        else REMARK | {"agent": "senior", "kind": "supersede", "of": "C1"}
+    )
+    team.file(path, json.dumps(first) + "\n")
+    answers = {"our server": by_server(team, role, path, record)}
+    for way, (tool, given) in written_by_hand(path, record, (team.root / path).read_text()).items():
+        answers[way] = hook(team, role, tool, given)
+    for way, said in answers.items():
+        assert bool(said) is bool(whose), (way, said)
+        assert f"the word of {whose}" in said if whose else True, (way, said)
+    (team.root / path).unlink()
+
+
+def test_an_edit_does_not_put_a_name_of_another_under_a_record(team: Team) -> None:
+    team.file(DECISIONS, json.dumps(ACCEPTED | {"agent": "dev"}) + "\n")
+    edit = {"file_path": DECISIONS, "old_string": '"agent": "dev"', "new_string": '"agent": "lead"'}
+    assert "the word of lead" in hook(team, "yolo-dev", "Edit", edit)
+    assert not hook(team, "yolo-dev", "Edit", edit | {"new_string": '"agent":  "dev"'})
+    (team.root / DECISIONS).unlink()
+
+
+def test_a_patch_is_judged_by_the_lines_of_the_file_that_they_go_to(team: Team) -> None:
+    patch = (
+        "*** Begin Patch\n*** Add File: notes.md\n+{line}\n"
+        "*** Add File: {path}\n+{own}\n*** End Patch\n"
+    )
+    own = json.dumps(ACCEPTED | {"agent": "dev"})
+    given = patch.format(line=json.dumps(ACCEPTED), path=DECISIONS, own=own)
+    assert "the word of" not in hook(team, "yolo-dev", "apply_patch", {"command": given})

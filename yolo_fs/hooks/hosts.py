@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from yolo_fs.core.tool_calls import ANNOUNCED, PATH_KEYS, agent_in, command_in, given_to, is_mcp
+from yolo_fs.hooks.changes import Change, changes_of
 from yolo_fs.hooks.effects import Effect, Touch
 from yolo_fs.hooks.mcp_calls import speaks_for, touches_of
 from yolo_fs.hooks.shell import UNKNOWN
@@ -34,6 +35,8 @@ class HookInput(NamedTuple):
     """Whether the environment names the agent, and not the host."""
     call: CommandReading = CommandReading()
     """What the call of a tool does."""
+    changes: tuple[Change, ...] = ()
+    """The texts that it writes."""
     is_repeated: bool = False
     """Whether the agent was already sent on once: stopping it again would never end."""
     is_aborted: bool = False
@@ -79,6 +82,7 @@ def parse_input(
         agent=agent_in(payload),
         is_announced=ANNOUNCED in payload,
         call=_read_tool_call(payload, environment or {}),
+        changes=tuple(changes_of(given_to(payload))),
         is_repeated=payload.get("stop_hook_active") is True or _number(payload, "loop_count") > 0,
         is_aborted=_text(payload, "status") in _ABORTED,
         instance=next(filter(None, (_text(payload, key) for key in _INSTANCE)), ""),

@@ -26,12 +26,14 @@ from yolo_fs.artifacts.examine import find_secrets
 from yolo_fs.authority.access import Target, personal, sealed
 from yolo_fs.authority.actors import AccessDecision, Actor
 from yolo_fs.authority.guarded import Guarded, holds_guarded
+from yolo_fs.authority.words import LOGS, find_other
 from yolo_fs.core.reasons import Finding, Reason, YoloError, errors, safe, safe_lines, shortened
 from yolo_fs.evidence.facts import texts
 from yolo_fs.git.obstacles import IgnoreRules
 from yolo_fs.git.repository import Repository
 from yolo_fs.handoff_service.accept import DirectiveHandoffs, Permission
 from yolo_fs.handoffs.lifecycle import HANDOFF
+from yolo_fs.hooks.changes import text_after
 from yolo_fs.hooks.effects import Destruction, Effect, Staged, Touch
 from yolo_fs.hooks.hosts import HookAnswer, HookInput
 from yolo_fs.hooks.shell import UNKNOWN
@@ -41,7 +43,9 @@ from yolo_fs.protocol.departments import DEPARTMENTS
 from yolo_fs.protocol.handoffs import directive_role
 from yolo_fs.protocol.roster import bare_name, hint_for_agent
 from yolo_fs.protocol.verbs import Whose
+from yolo_fs.system.files import read
 from yolo_fs.system.heartbeats import active_agent, append
+from yolo_fs.system.readers import read_lines
 from yolo_fs.workspace.settings import load_in_force
 
 if TYPE_CHECKING:
@@ -402,6 +406,8 @@ class Guard:
                     continue
                 judged.add(way)
                 refusal = self._refused(touch, path)
+                if not refusal and touch.effect is Effect.WRITE:
+                    refusal = self._refuse_anothers_word(touch, path)
                 if not refusal and touch.writes and not self._is_scratch(touch, path):
                     refusal = handed(path)
                 if refusal:
@@ -444,6 +450,26 @@ class Guard:
         else:
             given = self._request.access.write(actor, full)
         return _format_refusal(given) if given and not given.allowed else ""
+
+    def _refuse_anothers_word(self, touch: Touch, path: str) -> str:
+        """Refuse to write a record that is the word of another agent, or of the user."""
+        changes = [
+            change for change in self._request.input.changes if change.path in ("", touch.path)
+        ]
+        place = classify(path) if changes else None
+        if place is None or place.artifact.kind not in LOGS:
+            return ""
+        limits = self._request.settings.limits
+        there = read(self._request.repository.root, path, limits.max_file_bytes)
+        before = b"" if isinstance(there, Finding) else there.data
+        text = text_after(before.decode("utf-8", "replace"), changes)
+        known, left = (
+            [record.value for record in read_lines(data, path, limits).records]
+            for data in (before, text.encode("utf-8", "replace"))
+        )
+        actor = self._request.actor
+        other = find_other(place.artifact.kind, known, left, actor.name if actor else "")
+        return _format_other(other) if other else ""
 
     def _refuse_nested(self, path: str) -> str:
         """Refuse a new artifact in a planning tree where nobody looks: who stands in a folder of
@@ -597,6 +623,10 @@ def _skipped(command: str) -> str:
         f"{safe(command)} skips the hooks that check each commit here; only a person may do that.\n"
         "Instead: run it without that option; where a hook is wrong, tell your user what it says."
     )
+
+
+def _format_other(name: str) -> str:
+    return f"That is the word of {safe(name)}.\nInstead: ask {safe(name)}; write in your own name."
 
 
 def _format_refusal(given: AccessDecision) -> str:

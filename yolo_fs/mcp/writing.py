@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, misnamed, misplaced
 from yolo_fs.artifacts.examine import find_secrets
+from yolo_fs.authority.words import LOGS, find_other
 from yolo_fs.checking.fix import CorrectedLine, corrected_lines, fix
 from yolo_fs.checking.validate import CheckedFile, Validator
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe
@@ -19,8 +20,6 @@ from yolo_fs.hooks.hosts import SERVED, HookInput
 from yolo_fs.hooks.tool_use import Guard, HookRequest
 from yolo_fs.hooks.touches import CommandReading
 from yolo_fs.mcp.refusal import ToolRefusedError
-from yolo_fs.protocol.departments import Role
-from yolo_fs.protocol.roster import plain_name
 from yolo_fs.system.files import read
 from yolo_fs.system.in_place import appending
 from yolo_fs.system.store import SHARED, write_atomic
@@ -84,14 +83,10 @@ def _strip_values(finding: Finding) -> Finding:
     return replace(finding, at="", message="", expected="", hint="")
 
 
-def _has_decisions(root: str, full: str) -> bool:
-    """Return whether a file is a log of decisions, however its path was spelled."""
+def _kind_of(root: str, full: str) -> str:
+    """Return the kind of an artifact, however its path was spelled."""
     place = classify(os.path.relpath(full, root))
-    return place is not None and place.artifact.kind == "decisions"
-
-
-def _sorted(record: Mapping[str, Any]) -> str:
-    return json.dumps(record, sort_keys=True)
+    return place.artifact.kind if place else ""
 
 
 class ArtifactWriter:
@@ -125,8 +120,7 @@ class ArtifactWriter:
             )
         line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
         self._refuse_secrets(path, line)
-        if _has_decisions(root, full):
-            self._refuse_anothers_word(record)
+        self._refuse_anothers_word(_kind_of(root, full), (), (record,))
         if not os.path.lexists(full):  # opening it would make it
             self._judged(full, path, b"", line)
         with appending(full, root=root) as log:
@@ -158,13 +152,13 @@ class ArtifactWriter:
         self._refuse_secrets(path, data)
         judged = self._checked(full, path, data)
         findings = judged.findings
-        if _has_decisions(root, full):
+        if (kind := _kind_of(root, full)) in LOGS:
             there = read(root, os.path.relpath(full, root), self._validator.max_bytes)
             before = b"" if isinstance(there, Finding) else there.data
-            known = {_sorted(each.value) for each in self._checked(full, path, before).records}
-            for record in judged.records:
-                if _sorted(record.value) not in known:
-                    self._refuse_anothers_word(record.value)
+            files = (self._checked(full, path, before), judged)
+            self._refuse_anothers_word(
+                kind, *([record.value for record in file.records] for file in files)
+            )
         if errors(findings):
             corrected = self._corrected(full, judged)
             raise ToolRefusedError(_refused(path, errors(findings), corrected))
@@ -209,17 +203,16 @@ class ArtifactWriter:
     def _corrected(self, full: str, judged: CheckedFile) -> Iterator[CorrectedLine]:
         return corrected_lines(judged, fix(self._validator, judged, full, write=False))
 
-    def _refuse_anothers_word(self, record: Mapping[str, Any]) -> None:
-        """Evidence rests on a decision with a kind: only whoever it names as its agent writes it,
-        and no agent in the name of the user.
-        """
-        by = plain_name(str(record.get("agent")))
-        if not record.get("kind"):
-            return
-        if by == Role.USER or (self._agent and by != plain_name(self._agent)):
+    def _refuse_anothers_word(
+        self,
+        kind: str,
+        before: Iterable[Mapping[str, Any]],
+        after: Iterable[Mapping[str, Any]],
+    ) -> None:
+        if other := find_other(kind, before, after, self._agent):
             raise ToolRefusedError(
-                f"{Reason.OUT_OF_LANE.value}: that is the decision of {safe(by)}"
-                f"\nNext: ask {safe(by)}; a remark of your own has no kind."
+                f"{Reason.OUT_OF_LANE.value}: that is the word of {safe(other)}"
+                f"\nNext: ask {safe(other)}; write in your own name."
             )
 
     def _refuse_secrets(self, path: str, data: bytes) -> None:
