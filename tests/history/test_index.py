@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.teams import Team
+from yolo_fs.artifacts.classify import PROJECT_STATE
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git import history
 from yolo_fs.git.repository import Repository
@@ -26,9 +27,14 @@ PATHS = (
     *(f"{FOLDER}/01-0{number}.summary.jsonl" for number in range(1, 5)),
     "src/a.ts",
     f"{FOLDER}/decisions.jsonl",
+    PROJECT_STATE,
 )
 SUBJECTS = ("docs(01-01): summary", "feat(01-01): T1 load the keys", "fix(01-02): add the login page", "chore: x",
-            "feat(01-02): T2 s\udcfctz", "docs(01): research")  # fmt: skip
+            "feat(01-02): T2 s\udcfctz", "docs(01): research",
+            'Revert "feat(01-01): T1 load the keys"', 'Revert "fix(01-02): add the login page"',
+            "chore(state): phase 1 complete")  # fmt: skip
+
+TASKS = (("01-01", "T1", "load the keys"), ("01-02", "T9", "add the login page"))
 
 
 def a_graph(place: Path, chance: random.Random, count: int) -> list[str]:
@@ -74,7 +80,12 @@ def answers(of: HistoryIndex, commits: list[str]) -> dict[str, object]:
         **{f"last {path}": of.last_change(path) for path in PATHS},
         **{f"past {path}": of.past_of(path) for path in PATHS},
         **{f"task {task}": of.of_task(task) for task in ("01-01/T1", "01-02/T2", "01-09/T1")},
+        **{f"touching {file}": of.of_task_touching("01-01/T1", {file}) for file in ("src", FOLDER)},
+        **{f"undoing {task}": of.undoing(*task) for task in TASKS},
+        "undone": of.has_undone(),
+        "signed off": of.sign_off_of(1),
         "words": of.of_words("01-02", "Add the  LOGIN page."),
+        "marks": [of.mark_of_work(plan)[1] for plan in ("01-01", "01-02")],
         "work": [of.work_on(plan) for plan in ("01-01", "01-02")],
         "tasks": of.tasks_done(),
         "steps": of.steps_said(),

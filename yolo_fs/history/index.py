@@ -110,6 +110,8 @@ class HistoryIndex:
         """The tips that `read_beyond` has read up to."""
         self._last: dict[str, PathChange] = {}
         """Path → its last change up to the tip, as far as it was queried."""
+        self._naming: dict[str, dict[object, Any]] = {}
+        """Task or plan → question → answer that rests on the commits that name it."""
         repository.ends_with_it(self)
 
     @property
@@ -123,6 +125,7 @@ class HistoryIndex:
             return False
         self.reading, self._tip, self._at = kept.reading, kept._tip, kept._at
         self._is_last, self._last = kept._is_last, dict(kept._last)
+        self._naming = {key: dict(answers) for key, answers in kept._naming.items()}
         return True
 
     # --- reading ---
@@ -156,12 +159,15 @@ class HistoryIndex:
         beyond = database.rows("select 1 from commits where position > ? limit 1", place)
         self._is_last = not beyond
         if not goes_on:
-            self._last = {}
+            self._last, self._naming = {}, {}
             self.reading = object() if before else self.reading
             return
-        changed = database.rows("select changes from commits where position > ?", at)
-        for path in (path for row in changed for _, path in _changes_in(row[0])):
-            self._last.pop(path, None)
+        query = "select subject, ours, changes from commits where position > ?"
+        for subject, is_ours, changes in database.rows(query, at):
+            for _, path in _changes_in(changes):
+                self._last.pop(path, None)
+            for _, key, _ in _names_in(_text(subject), is_ours=is_ours):
+                self._naming.pop(key, None)
 
     def read_beyond(self, tip: str, others: Sequence[str], *, goes_on: bool) -> None:
         """Index the commits of other tips that `tip` lacks; their positions have no meaning.
@@ -185,7 +191,7 @@ class HistoryIndex:
             self._answering = self._memory
             with self._memory.writing():
                 _Writer(self._memory, None).take(fresh)
-        self._last, self._others = {}, tuple(others)
+        self._last, self._naming, self._others = {}, {}, tuple(others)
 
     def keep(self) -> None:
         """End the read transaction, so that others may write; what was read is stored already."""
@@ -257,7 +263,11 @@ class HistoryIndex:
 
     def has_undone(self) -> bool:
         """Return whether anything was reverted at all."""
-        return bool(self._rows("select 1 from named where kind = 'undone' and ? >= 0 limit 1"))
+        query = (
+            "select 1 from named n join commits c on c.row = n.row"
+            " where n.kind = 'undone' and +c.position <= ? limit 1"
+        )
+        return bool(self._rows(query))
 
     def undoing(self, plan: str, task: str, words: str) -> tuple[str, int]:
         """Return the commit that reverted what did a task, and its place; nothing where the task
@@ -274,6 +284,12 @@ class HistoryIndex:
 
     def of_task_touching(self, task: str, files: Set[str]) -> str:
         """Return the last commit that names a task and touches a file, or what lies below one."""
+        found: str = self._of_naming(
+            task, frozenset(files), lambda: self._find_touching(task, files)
+        )
+        return found
+
+    def _find_touching(self, task: str, files: Set[str]) -> str:
         query = (
             f"select {_COMMIT} join named n on n.row = c.row"
             " where n.kind in ('task', 'undone') and n.key = ? and +c.position <= ?"
@@ -355,14 +371,15 @@ class HistoryIndex:
         )
         return [commit for commit in self._commits(query, after) if not _names_plan(commit.subject)]
 
-    def mark_of_work(self, plan: str) -> object:
+    def mark_of_work(self, plan: str) -> tuple[object, object]:
         """Return a value that changes whenever `work_on` may."""
         query = (
             "select count(*), max(c.position), max(c.height) from named n"
             " join commits c on c.row = n.row"
             " where n.kind = 'work' and n.key = ? and +c.position <= ?"
         )
-        return self.reading, tuple(self._rows(query, plan))
+        mark = self._of_naming(plan, "mark", lambda: tuple(self._rows(query, plan)))
+        return self.reading, mark
 
     def last_of_ours(self, count: int) -> tuple[IndexedCommit, ...]:
         """Return the latest `count` coordination commits at most, newest first."""
@@ -428,13 +445,26 @@ class HistoryIndex:
         rows = self._last_of((kind, UNDONE), key, words)
         return rows[1] if rows and rows[0] == kind else ""
 
+    def _of_naming(self, key: str, question: object, ask: Callable[[], Any]) -> Any:
+        """Return `ask()`, cached until another commit names this task or plan."""
+        answers = self._naming.setdefault(key, {})
+        if question not in answers:
+            answers[question] = ask()
+        return answers[question]
+
     def _last_of(self, kinds: tuple[str, str], key: str, words: str) -> tuple[str, str] | None:
+        """Return kind and commit of the last one that names a key in one of two ways."""
+
+        def ask() -> tuple[str, str] | None:
+            return next(iter(self._rows(query, *kinds, key, _bytes(words))), None)
+
         query = (
             "select n.kind, c.oid from named n join commits c on c.row = n.row"
             " where n.kind in (?, ?) and n.key = ? and n.words = ? and +c.position <= ?"
             " order by n.height desc, n.at_s desc, c.oid desc limit 1"
         )
-        return next(iter(self._rows(query, *kinds, key, _bytes(words))), None)
+        last: tuple[str, str] | None = self._of_naming(key, (kinds, words), ask)
+        return last
 
     def _commits(self, query: str, *values: object) -> list[IndexedCommit]:
         return [
@@ -720,7 +750,8 @@ class _Writer:
             if path.startswith(f"{PLANNING_ROOT}/"):
                 number = self._path(path)
                 ask("insert into changes values (?, ?, ?, ?)", number, height, commit.at_s, row)
-        for kind, key, words in _names_in(commit):
+        changed = {path for _, path in commit.changes} if commit.is_known else None
+        for kind, key, words in _names_in(commit.subject, is_ours=commit.is_ours, paths=changed):
             values = kind, key, _bytes(words), height, commit.at_s, row
             ask("insert or ignore into named values (?, ?, ?, ?, ?, ?)", *values)
         self._before = commit.oid, row, height
@@ -735,14 +766,16 @@ class _Writer:
         return int(number)
 
 
-def _names_in(commit: LoggedCommit) -> Iterator[tuple[str, str, str]]:
+def _names_in(
+    subject: str, *, is_ours: bool, paths: Set[str] | None = None
+) -> Iterator[tuple[str, str, str]]:
     """Yield kind, key and words of each thing that the subject of a commit names. What a revert
-    names is undone by it.
+    names is undone by it. `paths`: what the commit changes; None where that is unknown.
     """
-    subject, is_undone = undone_by(commit.subject)
-    if purpose := purpose_of(subject):
+    said, is_undone = undone_by(subject)
+    if purpose := purpose_of(said):
         words = "" if purpose.task else purpose.words
-        if purpose.plan and not purpose.step and not commit.is_ours:
+        if purpose.plan and not purpose.step and not is_ours:
             yield "work", str(purpose.plan), "" if is_undone else words
         if purpose.task:
             yield UNDONE if is_undone else "task", str(purpose.task), ""
@@ -750,9 +783,8 @@ def _names_in(commit: LoggedCommit) -> Iterator[tuple[str, str, str]]:
             yield UNDONE, str(purpose.plan), words
         elif purpose.step and not is_undone:
             yield "step", f"{purpose.phase} {purpose.step}", ""
-    gaps = PHASE_COMPLETE.match(without_ticket(subject))
-    state = f"{PLANNING_ROOT}/state.json"
-    if gaps and (not commit.is_known or any(path == state for _, path in commit.changes)):
+    gaps = PHASE_COMPLETE.match(without_ticket(said))
+    if gaps and (paths is None or PROJECT_STATE in paths):
         yield UNDONE if is_undone else "signoff", str(int(gaps["N"])), ""
 
 

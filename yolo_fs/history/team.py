@@ -110,6 +110,8 @@ class Team:
         """What `_is_elsewhere` has answered."""
         self._has_undone = False
         """Whether the branch has any revert."""
+        self._is_partial = False
+        """Whether contents may be missing; asked once for a commit, as git may have to be run."""
         self._made: dict[tuple[str, str], str | None] = {}
         """Commit and path → the resulting blob, where many were requested."""
         self._made_asked = 0
@@ -216,6 +218,7 @@ class Team:
         self.history_index.read_up_to(commit)
         self._read_lines(commit, lines)
         self._has_undone = self.history_index.has_undone()
+        self._is_partial = self._repository.is_partial
         # The index may know a history whose trees are lost, so the first read checks them.
         begins = self._phases is None
         files = self._repository.files_at(commit, PLANNING_ROOT, anew=begins)
@@ -462,7 +465,7 @@ class Team:
         )
 
     def _lacks(self, blob: str) -> bool:
-        return self._repository.is_partial and self._repository.objects.read(blob) is None
+        return self._is_partial and self._repository.objects.read(blob) is None
 
     def _forget_made(self) -> None:
         self._made, self._made_asked = {}, 0
@@ -580,7 +583,7 @@ class Team:
         without trees does not know what a commit touches: there, the last that names the task.
         """
         touching = self.history_index.of_task_touching(task, files)
-        if touching or not self._repository.is_partial:
+        if touching or not self._is_partial:
             return touching
         last = self.history_index.of_task(task)
         commit = self.history_index.commit(last) if last else None
