@@ -15,7 +15,7 @@ import pytest
 from tests.support.teams import CLAIM, EXAMPLES, Team
 from yolo_fs.artifacts.table import ARTIFACTS, Home
 from yolo_fs.cli.main import run
-from yolo_fs.evidence.facts import PhaseFacts
+from yolo_fs.evidence.facts import PhaseFacts, withdrawn_from
 from yolo_fs.evidence.judged import came_later
 from yolo_fs.git import history
 from yolo_fs.git.repository import Repository
@@ -307,6 +307,43 @@ def test_a_verdict_that_a_revert_brings_back_has_judged_nothing_since(team: Team
     team.artifact("verification.jsonl", good.replace("2026-02-20", "2026-02-21"))
     team.once()
     assert asked_again(team, "verification") == []
+
+
+def remove(team: Team, name: str) -> None:
+    team.git("rm", "-q", f".yolo-planning/phases/01-auth/{name}")
+    team.git("commit", "-q", "-m", "chore: tidy")
+
+
+@pytest.mark.parametrize("take", [take_back, remove])
+def test_a_fail_that_was_taken_off_the_branch_is_skipped_by_nobody(
+    team: Team, take: Callable[[Team, str], None]
+) -> None:
+    team.config({"effort": "turbo"})
+    team.user_commits("chore: in a hurry", ".yolo-planning/config.json")
+    good = (team.examples / "verification/ok/pass_with_warning.jsonl").read_text()
+    bad = good.replace('"r":"PASS","ps":3,"fl":0', '"r":"FAIL","ps":2,"fl":1')
+
+    def said() -> str:
+        (facts,) = facts_of(team)
+        steps = Phase(facts).progress.departments[0].steps
+        return str(next(one.standing for one in steps if one.step.key == "qa"))
+
+    assert said() == "skipped"
+    team.artifact("verification.jsonl", bad)
+    team.once()
+    take(team, "verification.jsonl")
+    assert said() != "skipped"
+    (facts,) = facts_of(team)
+    assert list(withdrawn_from(facts, "qa")) == [
+        "verification.jsonl said FAIL and was taken back: it is judged anew"
+    ]
+    with contextlib.redirect_stderr(io.StringIO()) as told:
+        code = run(["workflow", "skip", "qa", "--reason", "no time", "-C", str(team.root)])
+    assert code != 0 and "was taken back" in told.getvalue()
+    team.artifact("verification.jsonl", good)
+    team.once()
+    remove(team, "verification.jsonl")
+    assert said() == "skipped", "the last verdict was a PASS"
 
 
 FOLDER = ".yolo-planning/phases/01-auth"

@@ -167,6 +167,10 @@ class PhaseFacts:
     """Path of an artifact of a running loop → its versions, oldest first."""
     unread: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """Path → the places of those of its versions whose contents this clone does not have."""
+    withdrawn: Mapping[tuple[str, Dept], str] = field(default_factory=dict)
+    """Step and department → the name of a verdict that said FAIL last and was taken off the branch:
+    it was given all the same.
+    """
     work: tuple[Work, ...] = ()
     """The source commits of the plans, oldest first."""
     at_s: int = 0
@@ -598,6 +602,14 @@ _VERDICTS = (
     ("security", "security-audit", "security says FAIL: the user decides"),
 )
 """Key of the step, kind of its verdict, and the text that reports its failure."""
+STEP_OF_VERDICT: Mapping[str, str] = {kind: step for step, kind, _ in _VERDICTS}
+
+
+def withdrawn_from(facts: PhaseFacts, step: str, department: Dept | None = None) -> Iterator[str]:
+    """Yield which FAILs of a step were taken off the branch without another verdict."""
+    for (key, dept), name in facts.withdrawn.items():
+        if key == step and department in (None, dept):
+            yield f"{name} said FAIL and was taken back: it is judged anew"
 
 
 def failures_of(

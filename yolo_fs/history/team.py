@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain, takewhile
+from itertools import chain, product, takewhile
 from typing import Any, NamedTuple, TypeVar
 
 from yolo_fs.artifacts.classify import (
@@ -18,11 +18,13 @@ from yolo_fs.artifacts.classify import (
     plans_named,
 )
 from yolo_fs.artifacts.examine import of_sections, understand
+from yolo_fs.artifacts.table import ARTIFACTS
 from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.core.ids import PhaseId, twice_numbered
 from yolo_fs.core.reasons import YoloError, errors
 from yolo_fs.evidence.facts import (
     NOWHERE,
+    STEP_OF_VERDICT,
     Filed,
     PhaseFacts,
     Plan,
@@ -47,6 +49,7 @@ from yolo_fs.history.index import NO_CHANGE, HistoryIndex, IndexedCommit, PathCh
 from yolo_fs.loops.facts import ROUNDS_OF, WITH_ROUNDS, LoopFacts, LoopProgress, goes_on, of_former
 from yolo_fs.loops.rounds import AFTER_REWORK, loops
 from yolo_fs.phase.phase import Phase
+from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, Dept
 from yolo_fs.schemas.config import Config
 from yolo_fs.system.readers import READERS
 from yolo_fs.system.store import code_stamp
@@ -366,6 +369,7 @@ class Team:
             signed_off=signed_off,
             signed_off_at=signed_at,
             versions={**self._versions_of(own, asking), **self._versions_since(own, signed_at)},
+            withdrawn={} if signed_off else dict(self._find_withdrawn(own, switches)),
             work=self.collect_work(
                 own, is_open=not (signed_off or _is_said_complete(own, int(phase.number)))
             )
@@ -409,6 +413,20 @@ class Team:
         )
         at = min((one.position for one in later), default=state.position)
         return state.commit or history.tip, at
+
+    def _find_withdrawn(
+        self, filed: Sequence[Filed], switches: Switches
+    ) -> Iterator[tuple[tuple[str, Dept], str]]:
+        """Yield each verdict of which the branch has no file any more, and which said FAIL last."""
+        there = {one.place.path for one in filed}
+        folder = next((one.place.folder for one in filed if one.place.phase), "")
+        rows = [row for row in ARTIFACTS if row.kind in STEP_OF_VERDICT and folder]
+        for row, department in product(rows, switches.departments):
+            name = row.file.format(dept=DEPARTMENT_BY_NAME[department].prefix)
+            if (path := f"{folder}/{name}") not in there:
+                past = self.past_of(path)
+                if past and any(line.get("r") == "FAIL" for line in past[-1].lines):
+                    yield (STEP_OF_VERDICT[row.kind], department), name
 
     def _versions_of(self, filed: Iterable[Filed], kinds: Set[str]) -> dict[str, Sequence[Version]]:
         paths = (one.place.path for one in filed if one.place.artifact.kind in kinds)

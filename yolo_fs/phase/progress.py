@@ -20,6 +20,7 @@ from yolo_fs.evidence.facts import (
     contradictions_in,
     plan_progress,
     unreadable,
+    withdrawn_from,
 )
 from yolo_fs.evidence.judged import JUDGED_BY, came_later
 from yolo_fs.loops.repairs import route_of_verdict
@@ -409,10 +410,13 @@ def _objections(view: View, kind: str) -> Iterator[str]:
 
 
 def _explain_reopening(view: View, step: Step) -> str:
-    """Return what cannot be read, or why a step's verdict does not count; empty for nothing."""
+    """Return what cannot be read or was taken back, or why a step's verdict does not count; empty
+    for nothing.
+    """
     kinds = [name.partition(".")[0] for name in step.outputs]
-    unread = next(unreadable(view.facts, step.key, view.department), "")
-    return unread or next((why for kind in kinds for why in _objections(view, kind)), "")
+    first = next(unreadable(view.facts, step.key, view.department), "")
+    first = first or next(withdrawn_from(view.facts, step.key, view.department), "")
+    return first or next((why for kind in kinds for why in _objections(view, kind)), "")
 
 
 _NEW_BYTES = "a verdict counts anew only where its file changes, such as in dt"

@@ -21,6 +21,7 @@ from yolo_fs.evidence.facts import (
     plans_of,
     texts,
     unreadable,
+    withdrawn_from,
 )
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
 from yolo_fs.protocol.workflow import (
@@ -98,6 +99,8 @@ def skip_rule(view: View, step: Step) -> str:
     if any(failures_of(view.facts, step.key, view.department)):
         return ""
     if any(unreadable(view.facts, step.key, view.department)):
+        return ""
+    if any(withdrawn_from(view.facts, step.key, view.department)):
         return ""
     by_row = next((skip for skip in step.skips if SKIPS[skip](view, step)), None)
     if by_row is not None:

@@ -15,7 +15,7 @@ from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit, Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.core.timestamps import iso
-from yolo_fs.evidence.facts import PhaseFacts, Switches, failures_of
+from yolo_fs.evidence.facts import PhaseFacts, Switches, failures_of, withdrawn_from
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.phase.phase import Phase, not_begun
@@ -238,6 +238,9 @@ def _refuse(phase: Phase, step: Step, because: str) -> None:
         message = f"{failure.what} ({failure.file}:{failure.line}): a failed step is not skipped"
         hint = f"Mend what fails and have step {step.key} done again."
         raise YoloError(Reason.STATE_CONFLICT, message, hint=hint)
+    if said := next(withdrawn_from(phase.facts, step.key), ""):
+        hint = f"Have step {step.key} done again."
+        raise YoloError(Reason.STATE_CONFLICT, f"{said}; it is not skipped", hint=hint)
     own = [look.progress for look in looks(phase) if look.progress.step == step]
     if all(status.is_passed and status.standing.value == "complete" for status in own):
         raise YoloError(
