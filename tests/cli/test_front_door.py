@@ -86,6 +86,15 @@ def test_a_slip_of_the_pen_is_answered_by_what_was_meant(
     assert (code, f"Did you mean '{meant}'?" in text) == (Exit.USAGE, True)
 
 
+@pytest.mark.parametrize("words", [("critique",), ("help", "critique"), ("help", "fe-dev")])
+def test_a_name_that_is_no_command_is_led_to_its_explanation(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, text = typed(*words, capsys=capsys)
+    assert (code, f"'yolo-fs explain {words[-1]}'" in text) == (Exit.USAGE, True)
+    assert "explain" not in typed("help", "nothing-of-ours", capsys=capsys)[1]
+
+
 @pytest.mark.parametrize("words", [("may",), ("phase", "new"), ("gate", "why"), ("explain",)])
 def test_a_verb_that_is_typed_wrongly_ends_with_its_example(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str]

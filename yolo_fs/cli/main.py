@@ -185,15 +185,19 @@ def yolo_fs() -> None:
 
 
 def _nearest(error: click.ClickException) -> str:
-    """Return the command that was probably meant; empty if unclear."""
+    """Return the command that was probably meant, or that explains the name; empty if unclear."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     wrong = re.fullmatch(r"No such command '(.*)'\.", error.message)
     if context is None or wrong is None or not isinstance(context.command, _Verbs):
         return ""  # click tells it of the others
     from difflib import get_close_matches
 
+    from yolo_fs.artifacts.meanings import meanings_of
+
     near = get_close_matches(wrong[1], context.command.list_commands(context), 1)
-    return f" Did you mean '{near[0]}'?" if near else ""
+    meant = f" Did you mean '{near[0]}'?" if near else ""
+    is_name = meanings_of(wrong[1])
+    return f"{meant} 'yolo-fs explain {wrong[1]}' says what that is." if is_name else meant
 
 
 def _show(error: click.ClickException) -> None:
