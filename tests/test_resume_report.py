@@ -149,7 +149,7 @@ def test_an_escalation_names_who_is_to_answer_and_what_it_blocks() -> None:
     assert (one["id"], one["holder"], one["since"]) == (
         "ESC-01-02-T1",
         "lead",
-        "2026-02-19T09:00:00Z",
+        "2026-02-19T10:00:00Z",
     )
     assert "01-02/T1" in one["blocks"]
     assert (one["question"], one["severity"]) == ("The route needs a CSRF decision", "blocking")

@@ -346,7 +346,7 @@ def _escalations(report: PhaseReport) -> Iterator[Item]:
                 for other_wait in report.phase.waits
                 if other_wait.on == wait.waiter
             )
-            begun = iso(escalation.opened_at.timestamp())
+            begun = iso(escalation.since.timestamp())
             yield (
                 f"{wait.waiter}: {safe(wait.on)} is to answer, since {begun}"
                 f" ({safe(wait.where)}); blocks {safe(', '.join(blocks)) or 'nothing'}"
