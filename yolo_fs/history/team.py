@@ -423,7 +423,8 @@ class Team:
         rows = [row for row in ARTIFACTS if row.kind in STEP_OF_VERDICT and folder]
         for row, department in product(rows, switches.departments):
             name = row.file.format(dept=DEPARTMENT_BY_NAME[department].prefix)
-            if (path := f"{folder}/{name}") not in there:
+            path = f"{folder}/{name}"
+            if path not in there and self.history_index.last_change(path).oid:
                 past = self.past_of(path)
                 if past and any(line.get("r") == "FAIL" for line in past[-1].lines):
                     yield (STEP_OF_VERDICT[row.kind], department), name
