@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import select
 import signal
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 _AGREED = frozenset({"y", "yes"})
 _YES_OR_LATER = frozenset({"agent", "approval", "budget"})
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_LINE_BYTES = 65_536
+"""More than a terminal gives as one line."""
 
 
 class StoppedError(Exception):
@@ -89,24 +94,36 @@ class InboxPrompt:
 
     def _read(self, prompt: str) -> str:
         """Return the typed line; an end of input defers the question."""
-        with _stop_on_signal():
-            try:
-                return input(prompt).strip()
-            except EOFError:
-                print()
-                return ""
+        with _stop_on_signal() as signalled:
+            print(prompt, end="", flush=True)
+            ready, _, _ = select.select((sys.stdin, signalled), (), ())
+            if signalled in ready:
+                raise StoppedError
+            line = os.read(sys.stdin.fileno(), _LINE_BYTES)
+        if not line:
+            print()
+        return line.decode(sys.stdin.encoding, sys.stdin.errors or "strict").strip()
 
 
 @contextmanager
-def _stop_on_signal() -> Iterator[None]:
-    """Have a signal that ends a run end the question, too."""
+def _stop_on_signal() -> Iterator[int]:
+    """Yield a descriptor that can be read once a signal has come that ends a run.
+
+    `input` misses a signal that comes just before it begins to read.
+    """
 
     def stop(_number: int, _frame: object) -> None:
         raise StoppedError
 
+    signalled, written = os.pipe()
+    os.set_blocking(written, False)
     before = {number: signal.signal(number, stop) for number in _STOPPING}
+    woken = signal.set_wakeup_fd(written)
     try:
-        yield
+        yield signalled
     finally:
+        signal.set_wakeup_fd(woken)
         for number, handler in before.items():
             signal.signal(number, handler)
+        os.close(signalled)
+        os.close(written)
