@@ -4,6 +4,7 @@ told wherever agents look.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -67,3 +68,25 @@ def test_an_artifact_outside_the_planning_tree_is_told_where_it_belongs(repo: Re
         assert f"expected .yolo-planning/phases/NN-SLUG/{name}. Move the file" in said
     repo.file("data/customers.jsonl", LINE)
     assert "Move the file" not in repo.yolo_fs("validate", "data", ok=(0, 1)).stdout.decode()
+
+
+@pytest.mark.parametrize("holds", ["nothing", "a folder", "a file"])
+def test_a_folder_in_the_place_of_an_artifact_is_told_until_it_is_gone(
+    repo: Repo, start: Callable[[Repo], Daemon], holds: str
+) -> None:
+    folder = repo.root / RIGHT
+    below = {"nothing": folder, "a folder": folder / "x", "a file": folder}[holds]
+    below.mkdir(parents=True)
+    if holds == "a file":
+        (folder / "x.txt").write_text("x")
+    daemon = start(repo)
+    daemon.mailbox.wait(lambda events: bool(of(events, RIGHT)))
+    for words in (["status"], ["resume"], ["validate", RIGHT]):
+        done = repo.yolo_fs(*words, ok=(0, 1))
+        assert "a folder is where a file must be" in (done.stdout + done.stderr).decode(), words
+    shutil.rmtree(folder)
+    repo.file(RIGHT, LINE)
+    daemon.mailbox.wait(
+        lambda events: any(each["event"] == "artifact.committed" for each in of(events, RIGHT))
+    )
+    assert repo.status()["counts"]["rejected"] == 0

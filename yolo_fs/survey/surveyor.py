@@ -287,7 +287,11 @@ class Surveyor:
 
     def find_candidates(self, beside: Wanted = never) -> Generator[None, None, Candidates]:
         """Find the same, and yield after each thing found."""
-        walked = (entry for root in self._roots for entry in self._scan_cache.walk(root))
+        walked = (
+            entry
+            for root in self._roots
+            for entry in self._scan_cache.walk(root, lambda path: classify(path) is not None)
+        )
         stamps: dict[str, Stamp | None] = {}
         others, near = [], []
         known = self._whole.stamps if self._whole else {}

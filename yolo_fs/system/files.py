@@ -600,14 +600,19 @@ class ScanCache:
         self._hollow: dict[str, dict[str, _Hollow]] = {}
         """Start of a walk → the hollow folders below it."""
 
-    def walk(self, start: str) -> Iterator[FileEntry]:
-        """Yield what `files.walk` yields."""
+    def walk(self, start: str, in_the_way: Wanted = never) -> Iterator[FileEntry]:
+        """Yield what `files.walk` yields, and each folder that stands where a file must be.
+
+        `in_the_way`: selects these folders by their path.
+        """
         known, hollows = self._hollow.get(start, {}), dict[str, _Hollow]()
         pending = [start]
         with FolderReader(self._root) as reader:
             while pending:
                 folder = pending.pop()
                 hollow, facts = known.get(folder), self._facts(folder)
+                if facts and in_the_way(folder):
+                    yield FileEntry(folder, Stamp(*facts), Reason.NOT_REGULAR)
                 if hollow and hollow.facts == facts:
                     hollows[folder] = hollow
                     pending += reversed(hollow.folders)
