@@ -210,3 +210,13 @@ def test_a_detached_head_comes_with_the_way_back_to_a_branch(
 ) -> None:
     team.git("checkout", "-q", "--detach")
     assert items(team, capsys)["held"]["command"] == "git switch BRANCH"
+
+
+def test_a_branch_without_a_commit_waits_for_the_first_one(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team.git("checkout", "-q", "--orphan", "fresh")
+    item = items(team, capsys)["held"]
+    assert "branch fresh has no commit yet" in item["question"]
+    team.git("commit", "-q", "-m", "chore: fresh")
+    assert "held" not in items(team, capsys)

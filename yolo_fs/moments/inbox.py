@@ -138,7 +138,11 @@ def _item_for_health(finding: Finding) -> InboxItem:
 
 
 def _items_for_obstacle(report: Report) -> Iterator[InboxItem]:
-    if report.obstacle not in (None, *_END_BY_THEMSELVES):
+    if report.obstacle is Reason.USER_COMMITTING and report.head.tip is None:
+        branch = f"Nothing is committed: branch {report.head.branch} has no commit yet"
+        question = f"{branch}, and its first one is left to you."
+        yield InboxItem(report.obstacle.value, "held", "", question, (), "git status")
+    elif report.obstacle not in (None, *_END_BY_THEMSELVES):
         question = f"Nothing is committed: {report.obstacle.sentence}."
         detached = report.obstacle is Reason.DETACHED_HEAD
         command = "git switch BRANCH" if detached else "git status"
