@@ -175,7 +175,6 @@ def test_this_project_holds_no_credential() -> None:
                 assert find_secrets(file.read_bytes(), str(file)) == ()
 
 
-@pytest.mark.timeout(30)
 @pytest.mark.parametrize(
     "unit",
     [
