@@ -139,7 +139,7 @@ def _verify(contender: _Contender) -> None:
     if len(names) != 2:
         raise RuntimeError(f"two commits of {contender.moved} hold {names}")
     _until(
-        lambda: not git(contender.root, "status", "--porcelain"),
+        lambda: not git(contender.root, "status", "--porcelain", "-uno"),
         f"{contender.moved} left the index behind",
     )
 
