@@ -54,9 +54,7 @@ class Verdict:
     commits: int
     """Contents of artifacts that the branch has since."""
     lost: int
-    """Contents that were written and are on no branch."""
-    left: int
-    """Contents that are only on a branch that the user was just leaving."""
+    """Contents that were written and are nowhere on the branch."""
     twice: int
     """Commits of a content that the branch had already."""
     foreign: int
@@ -68,11 +66,10 @@ class Verdict:
 def judge(root: str, ledger: Ledger) -> Verdict:
     """Compare the branch of a work tree with what was written there."""
     found = Counter(committed(root))
-    lacking = len(missing(found, ledger))
-    lost = len(missing(committed(root, "--branches"), ledger)) if lacking else 0
+    lost = len(missing(found, ledger))
     twice = sum(count - 1 for count in found.values() if count > 1)
     foreign = sum(count for one, count in found.items() if one not in ledger.written)
-    return Verdict(found.total(), lost, lacking - lost, twice, foreign, len(gone_from(root)))
+    return Verdict(found.total(), lost, twice, foreign, len(gone_from(root)))
 
 
 def missing(found: Collection[Content], ledger: Ledger) -> list[Content]:
@@ -88,11 +85,11 @@ def gone_from(root: str) -> list[str]:
     return git(root, "ls-files", "--deleted", "--", ".yolo-planning/phases").splitlines()
 
 
-def committed(root: str, tips: str = "HEAD") -> list[Content]:
-    """Return each content of an artifact that a commit since the start put on the branch, or on
-    other tips, oldest first.
+def committed(root: str) -> list[Content]:
+    """Return each content of an artifact that a commit since the start put on the branch, oldest
+    first.
     """
-    shown = git(root, "log", "--reverse", "--raw", "--no-abbrev", "--no-renames", "--format=", tips, f"^{START}",
+    shown = git(root, "log", "--reverse", "--raw", "--no-abbrev", "--no-renames", "--format=", f"{START}..HEAD",
                 "--", ".yolo-planning/phases")  # fmt: skip
     lines = (line.split("\t") for line in shown.splitlines())
     return [(path, facts.split(" ")[3]) for facts, path in lines]

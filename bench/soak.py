@@ -79,7 +79,7 @@ class Side:
 
     def is_drained(self) -> bool:
         """Whether the branch has all that was written."""
-        return not missing(committed(self.root), self.ledger)
+        return judge(self.root, self.ledger).lost == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,6 @@ def table(outcome: Outcome) -> Table:
         _row("artifacts written", outcome, lambda side, _: f"{len(side.ledger.written):,}"),
         _row("committed", outcome, lambda _, verdict: f"{verdict.commits:,}"),
         _row("lost", outcome, lambda _, verdict: str(verdict.lost)),
-        _row("only on a branch that was left", outcome, lambda _, verdict: str(verdict.left)),
         _row("twice", outcome, lambda _, verdict: str(verdict.twice)),
         _row("of nobody", outcome, lambda _, verdict: str(verdict.foreign)),
         _row("gone from the work tree", outcome, lambda _, verdict: str(verdict.gone)),
@@ -339,8 +338,8 @@ def main() -> int:
             return 0
         stack.pop_all()
     for side in outcome.sides:
-        for path, blob in missing(committed(side.root, "--branches"), side.ledger):
-            print(f"on no branch: {blob} {path}")
+        for path, blob in missing(committed(side.root), side.ledger):
+            print(f"not on the branch: {blob} {path}")
     print(f"what it ran in is kept: {scratch}")
     return 1
 

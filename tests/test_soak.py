@@ -31,7 +31,7 @@ def test_two_seconds_of_a_day_lose_nothing_and_repeat_nothing(options: Options) 
     assert "idle processor %" in shown
 
 
-def test_the_judge_counts_what_is_lost_or_left_what_came_twice_and_what_nobody_wrote(
+def test_the_judge_counts_what_is_lost_what_came_twice_and_what_nobody_wrote(
     options: Options,
 ) -> None:
     root, ledger = repositories.copy(repositories.sizes(options)[0], options), Ledger()
@@ -44,15 +44,8 @@ def test_the_judge_counts_what_is_lost_or_left_what_came_twice_and_what_nobody_w
         repositories.git(root, "add", "--", path)
         repositories.git(root, "commit", "-q", "-m", text)
     ledger.wrote(*repositories.artifact(101, "never committed"))
-    repositories.git(root, "switch", "-q", "-c", "left")
-    left, data = repositories.artifact(102, "on a branch that is left")
-    repositories.put(root, left, data)
-    ledger.wrote(left, data)
-    repositories.git(root, "add", "--", left)
-    repositories.git(root, "commit", "-q", "-m", "left")
-    repositories.git(root, "switch", "-q", "-")
     (Path(root) / path).unlink()
-    assert judge(root, ledger) == Verdict(commits=4, lost=1, left=1, twice=1, foreign=1, gone=1)
+    assert judge(root, ledger) == Verdict(commits=4, lost=1, twice=1, foreign=1, gone=1)
 
 
 def test_a_slope_is_what_grows_in_an_hour() -> None:
