@@ -17,6 +17,7 @@ from bench.repositories import (
     Size,
     artifact,
     git,
+    left_over,
     loose_objects,
     put,
 )
@@ -122,12 +123,12 @@ def _by_only(root: str, files: Files) -> float:
 
 def _verify(way: _Way, tip: str) -> None:
     """Prove that there is one commit per artifact, each with one file, and that nothing is left
-    over. What the daemon writes of the team's state is not tracked, and comes when it comes.
+    over.
     """
     span = f"{tip}..{BRANCH}"
     commits = int(git(way.root, "rev-list", "--count", span))
     names = git(way.root, "log", "--format=", "--name-only", span).split()
-    left = git(way.root, "status", "--porcelain", "-uno")
+    left = left_over(way.root)
     if (commits, len(names), len(set(names)), left) != (way.count, way.count, way.count, ""):
         raise RuntimeError(
             f"{way.name}: {commits} commits of {len(set(names))} files, left over: {left[:200]!r}"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from bench import daemon, peers, repositories
 from bench.inotify import Inotify
 from bench.options import Options
-from bench.repositories import BRANCH, artifact, git, put
+from bench.repositories import BRANCH, artifact, git, left_over, put
 from bench.rounds import WARM_UP, Sample, time_goal
 from bench.table import Goal, Table, goal_table, ms, times
 
@@ -139,7 +139,7 @@ def _verify(contender: _Contender) -> None:
     if len(names) != 2:
         raise RuntimeError(f"two commits of {contender.moved} hold {names}")
     _until(
-        lambda: not git(contender.root, "status", "--porcelain", "-uno"),
+        lambda: not left_over(contender.root),
         f"{contender.moved} left the index behind",
     )
 

@@ -103,6 +103,14 @@ def loose_objects(root: str) -> int:
     return int(git(root, "count-objects").split()[0])
 
 
+def left_over(root: str) -> str:
+    """Return what git finds changed or untracked, except for the files of the team's state, which a
+    daemon writes when it comes to it.
+    """
+    others = ("--", ".", ":(exclude,glob).yolo-planning/**/.*")
+    return git(root, "status", "--porcelain", *others)
+
+
 def source_file(number: int) -> str:
     """Return the path of a source file."""
     return f"src/d{number // _FILES_IN_FOLDER:03}/f{number:05}.txt"
