@@ -228,11 +228,11 @@ def main_line(repository: Repository, tip: str) -> tuple[str, ...]:
 
 
 class Abandoned(NamedTuple):
-    """Commits that the user moved the branch away from."""
+    """Commits that the user moved the branch away from, or HEAD."""
 
     commits: tuple[str, ...]
     moved_at_s: int
-    """When another process than ours last moved the branch."""
+    """When another process than ours last moved it."""
 
 
 class BranchMove(NamedTuple):
@@ -262,25 +262,21 @@ def moves_of(repository: Repository, ref: str) -> tuple[BranchMove, ...]:
     )
 
 
-class Switch(NamedTuple):
-    """One `git switch` or `git checkout` from a branch to another."""
+def left_behind(repository: Repository, ref: str) -> Abandoned:
+    """Return our commits to the branch that HEAD left for `ref`, beyond where it was left (F28).
 
-    left: str
-    """The ref that was left."""
-    tip: str
-    """The commit that HEAD was at afterwards."""
-    at_s: int
-
-
-def last_switch(repository: Repository, ref: str) -> Switch | None:
-    """Return the last switch between branches if it was to `ref`; None without a reflog."""
-    for entry in _reflog_of(repository, "HEAD"):
-        if switch := _SWITCH.fullmatch(entry.words):
-            left, to = (os.fsdecode(name) for name in switch.groups())
-            if f"refs/heads/{to}" != ref:
-                return None
-            return Switch(f"refs/heads/{left}", entry.new, entry.at_s)
-    return None
+    `git switch -c` reads the tip, makes the branch, and then moves HEAD: what is committed between
+    these steps is on the branch that was left alone. None without a reflog.
+    """
+    switches = ((_SWITCH.fullmatch(each.words), each) for each in _reflog_of(repository, "HEAD"))
+    named, entry = next(((named, entry) for named, entry in switches if named), (None, None))
+    if named and entry and f"refs/heads/{os.fsdecode(named[2])}" == ref:
+        moves = moves_of(repository, f"refs/heads/{os.fsdecode(named[1])}")
+        stood = [move.new for move in moves]
+        if entry.new in stood:
+            beyond = moves[: stood.index(entry.new)]
+            return Abandoned(tuple(move.new for move in beyond if move.is_ours), entry.at_s)
+    return Abandoned((), 0)
 
 
 def _reflog_of(repository: Repository, ref: str) -> tuple[_Entry, ...]:

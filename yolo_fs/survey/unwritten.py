@@ -20,11 +20,10 @@ from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git.history import (
     Abandoned,
     BranchMove,
-    Switch,
     abandoned,
     changed_after,
     changes_of,
-    last_switch,
+    left_behind,
     moves_of,
 )
 from yolo_fs.git.repository import Head, Repository
@@ -129,14 +128,14 @@ class Unwritten:
         self._known_moves: tuple[BranchMove, ...] | None = None
         """Moves of the branch; None until they are needed."""
         self._known_tips: tuple[str, ...] | None = None
-        self._known_switch: tuple[Switch | None] | None = None
-        """The switch to this branch; None until it is needed."""
+        self._left: Abandoned | None = None
+        """Our commits to the branch that HEAD was switched from; None until they are needed."""
         self._staged: tuple[Stamp, Mapping[str, str]] | None = None
         """The planning files of the index as of a stamp: a burst asks once for each artifact."""
 
     def forget_branch(self) -> None:
         """Drop the cached moves: HEAD has moved."""
-        self._abandoned = self._known_moves = self._known_tips = self._known_switch = None
+        self._abandoned = self._left = self._known_moves = self._known_tips = None
 
     def agrees(self, path: str, blob: str, stamp: Stamp) -> None:
         """Record that a file agrees with the branch."""
@@ -188,10 +187,7 @@ class Unwritten:
             self._abandoned = (
                 abandoned(self._repository, head.tip, moves) if head.tip else Abandoned((), 0)
             )
-        lost = self._abandoned
-        return written_s <= lost.moved_at_s and any(
-            self._blob_at(commit, path) == blob for commit in lost.commits
-        )
+        return self._is_among(self._abandoned, path, blob, written_s)
 
     def _is_passed(self, path: str, blob: str, written_s: int, head: Head) -> bool:
         """Return whether a later move of the branch, by somebody else, left the file behind.
@@ -214,20 +210,19 @@ class Unwritten:
     def _is_left_behind(self, path: str, blob: str, stamp: Stamp, head: Head) -> bool:
         """Return whether we committed a content to another branch while this one was made of it.
 
-        `git switch -c` reads the tip, makes the branch, and then moves HEAD. What is committed
-        between these steps is on the branch that was left alone, and the switch changes no file.
+        The switch changed no file, so that it is as new here as it was there.
         """
-        if self._known_switch is None:
-            self._known_switch = (last_switch(self._repository, head.ref) if head.ref else None,)
-        (switch,) = self._known_switch
-        if switch is None or _write_time_of(stamp) > switch.at_s:
-            return False
-        is_ours = False
-        for move in moves_of(self._repository, switch.left):
-            if move.new == switch.tip:
-                return is_ours
-            is_ours |= move.is_ours and self._blob_at(move.new, path) == blob
-        return False
+        if self._left is None:
+            self._left = left_behind(self._repository, head.ref) if head.ref else Abandoned((), 0)
+        return self._is_among(self._left, path, blob, _write_time_of(stamp))
+
+    def _is_among(self, left: Abandoned, path: str, blob: str, written_s: int) -> bool:
+        """Return whether one of these commits has a content that was written before HEAD or the
+        branch was moved away from them.
+        """
+        return written_s <= left.moved_at_s and any(
+            self._blob_at(commit, path) == blob for commit in left.commits
+        )
 
     def _is_replaced(self, path: str, blob: str, stamp: Stamp, head: Head) -> bool:
         """Return whether the branch had this content, and replaced it after the file's write time.
