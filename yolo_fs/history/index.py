@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT, PROJECT_STATE
 from yolo_fs.artifacts.naming import alike, purpose_of, undone_by, without_ticket
@@ -36,6 +36,7 @@ _WHOLE = 1 << 62
 """A position beyond every commit's.
 Queries compare `+position`, so that no index is used for this condition.
 """
+_Answer = TypeVar("_Answer")
 UNDONE = "undone"
 """Kind of what a revert names."""
 _TABLES = ("meta", "commits", "paths", "changes", "named")
@@ -110,7 +111,7 @@ class HistoryIndex:
         """The tips that `read_beyond` has read up to."""
         self._last: dict[str, PathChange] = {}
         """Path → its last change up to the tip, as far as it was queried."""
-        self._naming: dict[str, dict[object, Any]] = {}
+        self._by_name: dict[str, dict[object, Any]] = {}
         """Task or plan → question → answer that rests on the commits that name it."""
         repository.ends_with_it(self)
 
@@ -125,7 +126,7 @@ class HistoryIndex:
             return False
         self.reading, self._tip, self._at = kept.reading, kept._tip, kept._at
         self._is_last, self._last = kept._is_last, dict(kept._last)
-        self._naming = {key: dict(answers) for key, answers in kept._naming.items()}
+        self._by_name = dict(kept._by_name)
         return True
 
     # --- reading ---
@@ -159,7 +160,7 @@ class HistoryIndex:
         beyond = database.rows("select 1 from commits where position > ? limit 1", place)
         self._is_last = not beyond
         if not goes_on:
-            self._last, self._naming = {}, {}
+            self._last, self._by_name = {}, {}
             self.reading = object() if before else self.reading
             return
         query = "select subject, ours, changes from commits where position > ?"
@@ -167,7 +168,7 @@ class HistoryIndex:
             for _, path in _changes_in(changes):
                 self._last.pop(path, None)
             for _, key, _ in _names_in(_text(subject), is_ours=is_ours):
-                self._naming.pop(key, None)
+                self._by_name.pop(key, None)
 
     def read_beyond(self, tip: str, others: Sequence[str], *, goes_on: bool) -> None:
         """Index the commits of other tips that `tip` lacks; their positions have no meaning.
@@ -191,7 +192,7 @@ class HistoryIndex:
             self._answering = self._memory
             with self._memory.writing():
                 _Writer(self._memory, None).take(fresh)
-        self._last, self._naming, self._others = {}, {}, tuple(others)
+        self._last, self._by_name, self._others = {}, {}, tuple(others)
 
     def keep(self) -> None:
         """End the read transaction, so that others may write; what was read is stored already."""
@@ -284,10 +285,7 @@ class HistoryIndex:
 
     def of_task_touching(self, task: str, files: Set[str]) -> str:
         """Return the last commit that names a task and touches a file, or what lies below one."""
-        found: str = self._of_naming(
-            task, frozenset(files), lambda: self._find_touching(task, files)
-        )
-        return found
+        return self._cached(task, frozenset(files), lambda: self._find_touching(task, files))
 
     def _find_touching(self, task: str, files: Set[str]) -> str:
         query = (
@@ -378,8 +376,7 @@ class HistoryIndex:
             " join commits c on c.row = n.row"
             " where n.kind = 'work' and n.key = ? and +c.position <= ?"
         )
-        mark = self._of_naming(plan, "mark", lambda: tuple(self._rows(query, plan)))
-        return self.reading, mark
+        return self.reading, self._cached(plan, "mark", lambda: tuple(self._rows(query, plan)))
 
     def last_of_ours(self, count: int) -> tuple[IndexedCommit, ...]:
         """Return the latest `count` coordination commits at most, newest first."""
@@ -445,12 +442,13 @@ class HistoryIndex:
         rows = self._last_of((kind, UNDONE), key, words)
         return rows[1] if rows and rows[0] == kind else ""
 
-    def _of_naming(self, key: str, question: object, ask: Callable[[], Any]) -> Any:
+    def _cached(self, name: str, question: object, ask: Callable[[], _Answer]) -> _Answer:
         """Return `ask()`, cached until another commit names this task or plan."""
-        answers = self._naming.setdefault(key, {})
+        answers = self._by_name.setdefault(name, {})
         if question not in answers:
             answers[question] = ask()
-        return answers[question]
+        answer: _Answer = answers[question]
+        return answer
 
     def _last_of(self, kinds: tuple[str, str], key: str, words: str) -> tuple[str, str] | None:
         """Return kind and commit of the last one that names a key in one of two ways."""
@@ -463,8 +461,7 @@ class HistoryIndex:
             " where n.kind in (?, ?) and n.key = ? and n.words = ? and +c.position <= ?"
             " order by n.height desc, n.at_s desc, c.oid desc limit 1"
         )
-        last: tuple[str, str] | None = self._of_naming(key, (kinds, words), ask)
-        return last
+        return self._cached(key, (kinds, words), ask)
 
     def _commits(self, query: str, *values: object) -> list[IndexedCommit]:
         return [

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, product, takewhile
 from typing import Any, NamedTuple, TypeVar
 
@@ -113,8 +114,6 @@ class Team:
         """What `_is_elsewhere` has answered."""
         self._has_undone = False
         """Whether the branch has any revert."""
-        self._is_partial = False
-        """Whether contents may be missing; asked once for a commit, as git may have to be run."""
         self._made: dict[tuple[str, str], str | None] = {}
         """Commit and path → the resulting blob, where many were requested."""
         self._made_asked = 0
@@ -221,7 +220,6 @@ class Team:
         self.history_index.read_up_to(commit)
         self._read_lines(commit, lines)
         self._has_undone = self.history_index.has_undone()
-        self._is_partial = self._repository.is_partial
         # The index may know a history whose trees are lost, so the first read checks them.
         begins = self._phases is None
         files = self._repository.files_at(commit, PLANNING_ROOT, anew=begins)
@@ -422,7 +420,7 @@ class Team:
         folder = next((one.place.folder for one in filed if one.place.phase), "")
         rows = [row for row in ARTIFACTS if row.kind in STEP_OF_VERDICT and folder]
         for row, department in product(rows, switches.departments):
-            name = row.file.format(dept=DEPARTMENT_BY_NAME[department].prefix)
+            name = row.named(DEPARTMENT_BY_NAME[department].prefix)
             path = f"{folder}/{name}"
             if path not in there and self.history_index.last_change(path).oid:
                 past = self.past_of(path)
@@ -482,6 +480,11 @@ class Team:
             (*(known.versions if known else ()), *versions),
             (*(known.unread if known else ()), *unread),
         )
+
+    @cached_property
+    def _is_partial(self) -> bool:
+        """Whether contents may be missing; asked once, since git may have to be run for it."""
+        return self._repository.is_partial
 
     def _lacks(self, blob: str) -> bool:
         return self._is_partial and self._repository.objects.read(blob) is None
