@@ -12,11 +12,11 @@ from typing import Any
 from yolo_fs.protocol.departments import Role
 from yolo_fs.protocol.roster import plain_name
 
-LOGS = frozenset({"decisions", "escalation"})
+KINDS_WITH_SPEAKERS = frozenset({"decisions", "escalation"})
 """Kinds that everybody writes, and in which each record names whose word it is."""
 
 
-def find_other(
+def find_word_of_another(
     kind: str, before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, Any]], agent: str
 ) -> str:
     """Return whose word an agent would write that is not its own; empty if there is none.
@@ -24,7 +24,7 @@ def find_other(
     A decision without a kind is a remark, of which nothing follows. No agent speaks for the user.
     `agent`: empty for a caller who has not said who they are.
     """
-    if kind not in LOGS:
+    if kind not in KINDS_WITH_SPEAKERS:
         return ""
     known, own = set(map(_spelled, before)), plain_name(agent)
     for record in after:

@@ -5,16 +5,15 @@ A command of a shell is not among them, except for a patch: the daemon judges wh
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from yolo_fs.core.tool_calls import command_in
+from yolo_fs.hooks.touches import PATCHED_FILE
 
 _PAIRS = (("old_string", "new_string"), ("oldText", "newText"), ("old_str", "new_str"))
 _WHOLE = ("content", "contents", "text", "file_text", "newText", "new_string", "new_str", "data")
-_HEADER = re.compile(r"^[ \t]*\*\*\* (?:Add File|Update File|Move to): ([^\n]+)$", re.MULTILINE)
 _MOST = 1_000
 
 
@@ -57,7 +56,7 @@ def _of_object(given: Mapping[str, Any]) -> Iterator[Change]:
 
 def _patched(command: str) -> Iterator[Change]:
     """Yield the lines that a patch adds to each file."""
-    headers = list(_HEADER.finditer(command))
+    headers = list(PATCHED_FILE.finditer(command))
     for header, following in zip_longest(headers, headers[1:]):
         end = following.start() if following else len(command)
         lines = command[header.end() : end].splitlines()

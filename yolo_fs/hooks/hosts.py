@@ -75,14 +75,16 @@ def parse_input(
 ) -> HookInput:
     """Parse an object of a host. `environment`: further variables of its shell."""
     named, asks_us = speaks_for(_text(payload, "tool_name"), given_to(payload))
+    call = _read_tool_call(payload, environment or {})
+    is_writing = any(touch.effect is Effect.WRITE for touch in call.touches)
     return HookInput(
         event=event,
         host=host,
         cwd=cwd,
         agent=agent_in(payload),
         is_announced=ANNOUNCED in payload,
-        call=_read_tool_call(payload, environment or {}),
-        changes=tuple(changes_of(given_to(payload))),
+        call=call,
+        changes=tuple(changes_of(given_to(payload))) if is_writing else (),
         is_repeated=payload.get("stop_hook_active") is True or _number(payload, "loop_count") > 0,
         is_aborted=_text(payload, "status") in _ABORTED,
         instance=next(filter(None, (_text(payload, key) for key in _INSTANCE)), ""),

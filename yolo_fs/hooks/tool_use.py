@@ -26,7 +26,7 @@ from yolo_fs.artifacts.examine import find_secrets
 from yolo_fs.authority.access import Target, personal, sealed
 from yolo_fs.authority.actors import AccessDecision, Actor
 from yolo_fs.authority.guarded import Guarded, holds_guarded
-from yolo_fs.authority.words import LOGS, find_other
+from yolo_fs.authority.words import KINDS_WITH_SPEAKERS, find_word_of_another
 from yolo_fs.core.reasons import Finding, Reason, YoloError, errors, safe, safe_lines, shortened
 from yolo_fs.evidence.facts import texts
 from yolo_fs.git.obstacles import IgnoreRules
@@ -457,7 +457,7 @@ class Guard:
             change for change in self._request.input.changes if change.path in ("", touch.path)
         ]
         place = classify(path) if changes else None
-        if place is None or place.artifact.kind not in LOGS:
+        if place is None or place.artifact.kind not in KINDS_WITH_SPEAKERS:
             return ""
         limits = self._request.settings.limits
         there = read(self._request.repository.root, path, limits.max_file_bytes)
@@ -468,7 +468,7 @@ class Guard:
             for data in (before, text.encode("utf-8", "replace"))
         )
         actor = self._request.actor
-        other = find_other(place.artifact.kind, known, left, actor.name if actor else "")
+        other = find_word_of_another(place.artifact.kind, known, left, actor.name if actor else "")
         return _format_other(other) if other else ""
 
     def _refuse_nested(self, path: str) -> str:

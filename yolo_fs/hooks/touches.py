@@ -69,6 +69,10 @@ class CommandReading(NamedTuple):
     """Why it is too large to be judged in time; empty for an ordinary command."""
 
 
+PATCHED_FILE = re.compile(
+    r"^[ \t]*\*\*\* (?:Add File|Update File|Delete File|Move to): ([^\n]+)$", re.MULTILINE
+)
+"""Line of a patch that names the file of the lines below it."""
 MOST_CHARS = 64 * 1024
 """Longest command that is judged completely, characters."""
 MOST_TOUCHES = 1_000
@@ -85,7 +89,7 @@ _NAMES_SPEAKER = re.compile(r"\bYOLO_FS_(?:AGENT|ROLE)=[\"']?([\w:-]{1,80})")
 
 def read_command(command: str, variables: Mapping[str, str] | None = None) -> CommandReading:
     """Return what a command, or a patch, touches. `variables`: known variables of the shell."""
-    named = (path.rstrip(" \t\r") for path in _PATCHED.findall(command))
+    named = (path.rstrip(" \t\r") for path in PATCHED_FILE.findall(command))
     patched = [Touch(path, Effect.WRITE) for path in named if path]
     if command.lstrip().startswith("*** Begin Patch"):
         touched = tuple(dict.fromkeys(patched))
@@ -157,9 +161,6 @@ class _Look(NamedTuple):
 
 _MOST_NESTED = 4
 """Depth to which nested shells are examined."""
-_PATCHED = re.compile(
-    r"^[ \t]*\*\*\* (?:Add File|Update File|Delete File|Move to): ([^\n]+)$", re.MULTILINE
-)
 
 
 def _examine_text(text: str, look: _Look) -> Seen:

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, misnamed, misplaced
 from yolo_fs.artifacts.examine import find_secrets
-from yolo_fs.authority.words import LOGS, find_other
+from yolo_fs.authority.words import KINDS_WITH_SPEAKERS, find_word_of_another
 from yolo_fs.checking.fix import CorrectedLine, corrected_lines, fix
 from yolo_fs.checking.validate import CheckedFile, Validator
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe
@@ -152,7 +152,7 @@ class ArtifactWriter:
         self._refuse_secrets(path, data)
         judged = self._checked(full, path, data)
         findings = judged.findings
-        if (kind := _kind_of(root, full)) in LOGS:
+        if (kind := _kind_of(root, full)) in KINDS_WITH_SPEAKERS:
             there = read(root, os.path.relpath(full, root), self._validator.max_bytes)
             before = b"" if isinstance(there, Finding) else there.data
             files = (self._checked(full, path, before), judged)
@@ -209,7 +209,7 @@ class ArtifactWriter:
         before: Iterable[Mapping[str, Any]],
         after: Iterable[Mapping[str, Any]],
     ) -> None:
-        if other := find_other(kind, before, after, self._agent):
+        if other := find_word_of_another(kind, before, after, self._agent):
             raise ToolRefusedError(
                 f"{Reason.OUT_OF_LANE.value}: that is the word of {safe(other)}"
                 f"\nNext: ask {safe(other)}; write in your own name."
