@@ -16,6 +16,7 @@ from yolo_fs.phase.gate_status import GateStatus, MissingEvidence
 from yolo_fs.phase.phase import Phase, asked_by_gate
 from yolo_fs.phase.progress import Next
 from yolo_fs.phase.report import Audience, PhaseReport
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.states.project import summary_line
 
 PO = config_from(
@@ -334,6 +335,15 @@ def test_what_a_false_summary_lacks_is_told_to_its_dev() -> None:
     found = turn({"01-01.summary.jsonl": [{"s": "complete", "tc": 1, "tt": 1, "ch": ["fffffff"]}]})
     assert (found.agent, found.task) == ("dev", "01-01/T1")
     assert "commit fffffff is not on this branch" in found.why
+
+
+def test_whoever_judges_after_a_fail_that_was_taken_back_is_told_of_it() -> None:
+    content = complete()
+    del content["verification.jsonl"]
+    withdrawn = {("qa", DEFAULT_DEPARTMENT): "verification.jsonl"}
+    found = Phase(facts(content, withdrawn=withdrawn)).progress.next
+    assert found and found.step == "qa"
+    assert found.why == "verification.jsonl said FAIL and was taken back: it is judged anew"
 
 
 def test_nobody_is_sent_past_a_closed_gate() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import chain
 from typing import NamedTuple
 
 from yolo_fs.core.ids import SHORT, PhaseId
@@ -414,9 +415,12 @@ def _explain_reopening(view: View, step: Step) -> str:
     for nothing.
     """
     kinds = [name.partition(".")[0] for name in step.outputs]
-    first = next(unreadable(view.facts, step.key, view.department), "")
-    first = first or next(withdrawn_from(view.facts, step.key, view.department), "")
-    return first or next((why for kind in kinds for why in _objections(view, kind)), "")
+    reasons = chain(
+        unreadable(view.facts, step.key, view.department),
+        withdrawn_from(view.facts, step.key, view.department),
+        (why for kind in kinds for why in _objections(view, kind)),
+    )
+    return next(reasons, "")
 
 
 _NEW_BYTES = "a verdict counts anew only where its file changes, such as in dt"
