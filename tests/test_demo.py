@@ -118,3 +118,28 @@ def _processes_in(folder: Path) -> Iterator[int]:
             continue
         if where.startswith(f"{folder}/"):
             yield int(process.name)
+
+
+def test_an_agent_tries_again_while_another_git_has_the_index(tmp_path: Path) -> None:
+    root, programs, lock = tmp_path / "shop", tmp_path / "bin", tmp_path / "shop/.git/index.lock"
+    subprocess.run(["git", "init", "-q", root], check=True)
+    programs.mkdir()
+    # The lock is gone once the first git has failed at it.
+    (programs / "git").write_text(
+        f'#!/bin/sh\n"{shutil.which("git")}" "$@"; code=$?; rm -f "{lock}"; exit $code\n'
+    )
+    (programs / "git").chmod(0o755)
+    (tmp_path / "brief.md").write_text("Mend it.")
+    lock.touch()
+    environment = _environment(tmp_path) | {
+        "PATH": f"{programs}:{os.environ['PATH']}", "YOLO_FS_AGENT": "yolo-dev", "YOLO_FS_TASK": "",
+        "YOLO_FS_WRITES": "src/a.ts", "YOLO_FS_PLAN": "01-01", "YOLO_FS_BRIEF": str(tmp_path / "brief.md"),
+        "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@b",
+    }  # fmt: skip
+
+    command = [sys.executable, "-P", "-m", "yolo_fs.demo.agent"]
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, check=True)
+
+    assert done.stderr == b""
+    listed = ["git", "-C", str(root), "show", "--format=", "--name-only", "HEAD"]
+    assert subprocess.check_output(listed, text=True).split() == ["src/a.ts"]

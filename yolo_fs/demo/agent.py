@@ -23,6 +23,8 @@ Line = Mapping[str, Any]
 DEPARTMENTS = {"fe-": "frontend", "ux-": "uiux"}
 """Prefix of a department's files → its name; files without one are the backend's."""
 _TASK_FILES = {"backend": "src/api", "frontend": "src/web", "uiux": "design"}
+_GIT_TRIES = 100
+_GIT_AGAIN_S = 0.1
 
 
 class ScriptedAgent:
@@ -45,9 +47,9 @@ class ScriptedAgent:
         if sources and self.task:
             self.commit()
         elif sources:
-            self.run("git", "add", "--", *sources)
+            self.git("add", "--", *sources)
             plan = os.environ["YOLO_FS_PLAN"]
-            self.run("git", "commit", "-q", "-m", f"fix({plan}): as reviewed", "--", *sources)
+            self.git("commit", "-q", "-m", f"fix({plan}): as reviewed", "--", *sources)
         if not self.writes and (match := re.search(r"^Run: (.*)$", self.brief, re.MULTILINE)):
             self.run(*shlex.split(match[1].replace("…", "'Go on as the plan says'")))
 
@@ -66,6 +68,22 @@ class ScriptedAgent:
         """Run a program with inherited output; for `yolo-fs`, use this interpreter's package."""
         program = [sys.executable, "-P", "-m", "yolo_fs"] if words[0] == "yolo-fs" else [words[0]]
         subprocess.run([*program, *words[1:]], check=False, stdin=subprocess.DEVNULL)
+
+    def git(self, *words: str) -> None:
+        """Run git, and again while another one holds the index: agents work at the same time."""
+        for _ in range(_GIT_TRIES):
+            done = subprocess.run(
+                ["git", *words],
+                check=False,
+                stdin=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+                errors="replace",
+            )
+            if not done.returncode or "index.lock" not in done.stderr:
+                break
+            time.sleep(_GIT_AGAIN_S)
+        sys.stderr.write(done.stderr)
 
     def content(self, path: str) -> str:
         """Return the content for a file, chosen by its name."""
@@ -141,9 +159,9 @@ class ScriptedAgent:
                      "desc": task["ts"]}
                 )  # fmt: skip
         files = [file for line in tests for file in line["tf"]]
-        self.run("git", "add", "--", *files)
+        self.git("add", "--", *files)
         subject = f"test({Path(path).parent.name[:2]}): the tests of {department}"
-        self.run("git", "commit", "-q", "-m", subject, "--", *files)
+        self.git("commit", "-q", "-m", subject, "--", *files)
         return tests
 
     def test_results(self, path: str, department: str) -> list[dict[str, Any]]:
