@@ -73,7 +73,7 @@ def test_an_unborn_branch_beside_others_waits_for_the_root_commit_that_a_person_
     artifacts = mixed(12)
     daemon = start(repo)
     repo.write(artifacts[0])
-    daemon.wait_for("artifact.held", artifacts[0].path, "user_committing")
+    daemon.wait_for("artifact.held", artifacts[0].path, "unborn_branch")
     repo.git("commit", "-q", "--allow-empty", "-m", "chore: a new beginning")
     repo.write(*artifacts[1:])
     daemon.wait_committed(artifacts)

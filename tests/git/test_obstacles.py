@@ -414,7 +414,7 @@ def test_a_branch_that_was_born_since_it_was_looked_at_is_not_broken(
 
 def test_the_first_commit_of_an_orphan_branch_is_a_persons(user: User, engine: Engines) -> None:
     user.git("checkout", "--quiet", "--orphan", "fresh")
-    assert engine(user).obstacle() is Reason.USER_COMMITTING
+    assert engine(user).obstacle() is Reason.UNBORN_BRANCH
     user.commit()
     assert engine(user).obstacle() is None
 
@@ -437,7 +437,7 @@ def test_empty_folders_that_a_deleted_branch_left_are_no_past(user: User, engine
     for place in (".git/refs/heads/a/b", ".git/logs/refs/heads/a/b"):
         (user.root / place).mkdir(parents=True)
     user.git("symbolic-ref", "HEAD", "refs/heads/a")
-    assert engine(user).obstacle() is Reason.USER_COMMITTING
+    assert engine(user).obstacle() is Reason.UNBORN_BRANCH
 
 
 # --- the user's own commit ---

@@ -151,10 +151,8 @@ class Reason(StrEnum):
     BISECT_IN_PROGRESS = "bisect_in_progress", "a bisect is in progress"
     UNMERGED_INDEX = "unmerged_index", "the index contains unresolved conflicts"
     INDEX_LOCKED = "index_locked", "another git command holds index.lock"
-    USER_COMMITTING = (
-        "user_committing",
-        "a person is making a commit: a `git commit` runs, or the branch has none yet",
-    )
+    USER_COMMITTING = "user_committing", "a person is making a commit: a `git commit` runs"
+    UNBORN_BRANCH = "unborn_branch", "the branch has no commit yet, and its first one is a person's"
     PULL_IN_PROGRESS = (
         "pull_in_progress",
         "a `git pull` runs, which gives up when the branch moves while it fetches",

@@ -193,8 +193,8 @@ LARGEST_CHUNK = 500
 """Paths checked before their commits are made; bounds memory and the length of a chain."""
 
 _PASSING = (
-    Reason.UNMERGED_INDEX, Reason.USER_COMMITTING, Reason.DETACHED_HEAD, Reason.PROTECTED_BRANCH,
-    Reason.BRANCH_BROKEN, Reason.PULL_IN_PROGRESS,
+    Reason.UNMERGED_INDEX, Reason.USER_COMMITTING, Reason.UNBORN_BRANCH, Reason.DETACHED_HEAD,
+    Reason.PROTECTED_BRANCH, Reason.BRANCH_BROKEN, Reason.PULL_IN_PROGRESS,
     Reason.REF_LOCKED, Reason.BRANCH_MOVED, Reason.NO_SPACE, Reason.STORAGE_FAILED,
     Reason.OBJECT_MISSING, Reason.GIT_FAILED, Reason.GIT_TIMEOUT, Reason.COMMIT_BUDGET,
 )  # fmt: skip

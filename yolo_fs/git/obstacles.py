@@ -115,7 +115,7 @@ class Obstacles:
         ):
             return Reason.BRANCH_BROKEN
         if head.tip is None and self._repository.has_commits():
-            return Reason.USER_COMMITTING
+            return Reason.UNBORN_BRANCH
         index = stamp_at(f"{self._repository.git_dir}/index")
         if self._index_just_rewritten(index, head, now_ns):
             return Reason.INDEX_LOCKED
@@ -196,7 +196,7 @@ class Obstacles:
 
         The sandbox of an agent's host shows `.git` read-only; the daemon commits outside of it.
         """
-        refusal = _find_storage_fault(folder)
+        refusal = find_storage_fault(folder)
         if refusal is Reason.STORAGE_FAILED and self._committer_lock and os.path.isdir(PROC):
             by = holder(self._committer_lock)
             is_other = by is not None and by.pid != os.getpid()
@@ -334,7 +334,7 @@ def _is_marked(path: str) -> bool:
     return (began is None or started in ("-", str(began))) and not _is_tidying(int(pid))
 
 
-def _find_storage_fault(folder: str) -> Reason | None:
+def find_storage_fault(folder: str) -> Reason | None:
     """Return why the file system can store nothing at all. See docs/dev/faults.md#f06 and #f07."""
     facts = os.statvfs(folder)
     if facts.f_flag & os.ST_RDONLY:
@@ -346,7 +346,7 @@ def _find_storage_fault(folder: str) -> Reason | None:
 def _find_storage_fault_for(pid: int, folder: str) -> Reason | None:
     """Return why a file system stores nothing as another process sees it; None where it hides."""
     try:
-        return _find_storage_fault(f"{PROC}/{pid}/root{folder}")
+        return find_storage_fault(f"{PROC}/{pid}/root{folder}")
     except OSError:
         return None
 
