@@ -149,6 +149,15 @@ def test_an_example_for_a_path_is_of_the_phase_that_the_path_lies_in(
     assert "01-auth" not in text
 
 
+@pytest.mark.parametrize("near", ["plan.jsonl", "01-02-PLAN.md", "plan.json"])
+def test_an_example_is_found_by_nearly_the_name_of_its_file(
+    capsys: pytest.CaptureFixture[str], near: str
+) -> None:
+    code, answer = schema(capsys, "example", near)
+    assert code == Exit.DONE
+    assert answer["data"]["text"].startswith('{"p": "01"')
+
+
 def test_export_writes_every_schema_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

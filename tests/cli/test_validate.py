@@ -221,6 +221,16 @@ def test_file_that_nothing_tells_about_is_refused_with_advice(
     assert "--type" in answer["findings"][0]["hint"]
 
 
+def test_a_document_in_the_place_of_an_artifact_is_told_which_one_is_meant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, "01-02-PLAN.md", b"# Plan\n")
+    code, answer = validate(tmp_path, capsys, "01-02-PLAN.md")
+    [told] = answer["findings"]
+    assert (code, told["expected"]) == (Exit.FINDINGS, "01-02.plan.jsonl")
+    assert "yolo-fs schema example 01-02.plan.jsonl" in told["hint"]
+
+
 def test_type_says_what_a_file_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path, "notes.txt", jsonl(FINDING))
     assert validate(tmp_path, capsys, "notes.txt", "--type", "critique")[0] == Exit.DONE

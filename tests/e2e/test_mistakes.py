@@ -67,6 +67,8 @@ MISTAKES: dict[str, tuple[str, str | bytes]] = {
     "a word that is not listed": ("critique.jsonl", finding(sev="high")),
     "three missing keys": ("critique.jsonl", finding(q="absent", sev="absent", st="absent")),
     "a plural": ("critiques.jsonl", GOOD),
+    "a plural with a word that is not listed": ("critiques.jsonl", finding(sev="high")),
+    "another end, and a missing key": ("critique.json", finding(q="absent")),
     "a torn line": ("critique.jsonl", GOOD + '{"id":"C2","cat":"ga'),
     "pretty JSON": ("critique.jsonl", json.dumps(FINDING, indent=2) + "\n"),
     "a fence": ("critique.jsonl", f"```json\n{GOOD}```\n"),

@@ -327,6 +327,22 @@ def intended_path(path: str) -> str | None:
     return fresh if fresh != path else None
 
 
+def name_meant_by(path: str) -> str:
+    """Return the file name of the artifact that a file was meant to be, by its own name alone.
+
+    A document counts as well: `01-01-PLAN.md` is meant as `01-01.plan.jsonl`. A plan without
+    numbers is given some. Empty for none.
+    """
+    name = path.rpartition("/")[2]
+    data = f"{name.rpartition('.')[0]}.jsonl" if is_document(name) else name
+    return (_guess_file_name(data, "01") or "").replace("MM", "01")
+
+
+def is_document(path: str) -> bool:
+    """Return whether a file is text that people read, by its name."""
+    return path.lower().endswith((".md", ".markdown", ".txt"))
+
+
 @lru_cache(10_000)
 def misnamed(path: str) -> Finding | None:
     """Return a finding about a name that is nearly an artifact's, or None."""

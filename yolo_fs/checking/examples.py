@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from yolo_fs.artifacts.classify import classify, place_of_name
+from yolo_fs.artifacts.classify import classify, name_meant_by, place_of_name
 from yolo_fs.artifacts.table import ARTIFACTS, Artifact, Home, by_kind
 from yolo_fs.core.ids import PhaseId, PlanId
 from yolo_fs.core.reasons import Reason, YoloError, hint_for_unknown, safe
@@ -78,7 +78,7 @@ def example_for(
     Raises:
         YoloError: as `example_of`.
     """
-    place = classify(name) or place_of_name(name)
+    place = classify(name) or place_of_name(name) or place_of_name(name_meant_by(name))
     text = example_of(place.artifact.kind if place else name)
     if place and place.department:
         text = in_lane(text, place.department)

@@ -19,10 +19,12 @@ from yolo_fs.artifacts.classify import (
     classify,
     has_own_name,
     in_tree,
+    is_document,
     kind_of_content,
     kind_of_name,
     misnamed,
     misplaced,
+    name_meant_by,
     name_of_kind,
     nested,
     place_of_name,
@@ -307,7 +309,12 @@ class Validator:
             return checked if is_staged else self._add_lost_records(checked, location)
         wrong = misnamed(location.path) if location else None
         if wrong and not _is_below(wrong.path, HANDOFF_FOLDER):
-            return CheckedFile(shown, (replace(wrong, path=shown),))
+            named = replace(wrong, path=shown)
+            meant = classify(wrong.expected)  # no place where the number of a plan is missing
+            if meant is None:
+                return CheckedFile(shown, (named,))
+            under_it = self._check_place(meant, shown, data, snapshot)
+            return under_it._replace(findings=(named, *under_it.findings))
         name = os.path.basename(shown)
         if place := place_of_name(name):
             if location and name == HANDOFF:  # its session's README lies beside it
@@ -370,6 +377,10 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _finding_for_unknown_type(shown: str) -> Finding:
+    if is_document(shown) and (meant := name_meant_by(shown)):
+        hint = f"Write it as JSON lines: 'yolo-fs schema example {meant}' shows one."
+        message = "nobody reads or commits a document in the place of an artifact"
+        return Finding(Reason.UNKNOWN_NAME, shown, message=message, expected=meant, hint=hint)
     return Finding(
         Reason.UNKNOWN_NAME,
         shown,
