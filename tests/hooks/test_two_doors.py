@@ -361,6 +361,7 @@ def test_nobody_writes_the_word_of_another_by_any_tool(
     for way, said in answers.items():
         assert bool(said) is bool(whose), (way, said)
         assert f"the word of {whose}" in said if whose else True, (way, said)
+        assert ("yolo-fs answer" in said) is (whose == "user"), (way, said)
     (team.root / path).unlink()
 
 

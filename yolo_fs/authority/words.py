@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from yolo_fs.core.reasons import safe
 from yolo_fs.protocol.departments import Role
 from yolo_fs.protocol.roster import plain_name
 
@@ -34,6 +35,13 @@ def find_word_of_another(
         if by and is_other and not is_remark and _spelled(record) not in known:
             return by
     return ""
+
+
+def advise_to_ask(other: str) -> str:
+    """Return what an agent does instead of writing the word of another."""
+    if other == Role.USER:
+        return "raise it to the user, who decides with 'yolo-fs answer'; write in your own name"
+    return f"ask {safe(other)}; write in your own name"
 
 
 def _spelled(record: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ from yolo_fs.artifacts.examine import find_secrets
 from yolo_fs.authority.access import Target, personal, sealed
 from yolo_fs.authority.actors import AccessDecision, Actor
 from yolo_fs.authority.guarded import Guarded, holds_guarded
-from yolo_fs.authority.words import KINDS_WITH_SPEAKERS, find_word_of_another
+from yolo_fs.authority.words import KINDS_WITH_SPEAKERS, advise_to_ask, find_word_of_another
 from yolo_fs.core.reasons import Finding, Reason, YoloError, errors, safe, safe_lines, shortened
 from yolo_fs.evidence.facts import texts
 from yolo_fs.git.obstacles import IgnoreRules
@@ -626,7 +626,7 @@ def _skipped(command: str) -> str:
 
 
 def _format_other(name: str) -> str:
-    return f"That is the word of {safe(name)}.\nInstead: ask {safe(name)}; write in your own name."
+    return f"That is the word of {safe(name)}.\nInstead: {advise_to_ask(name)}."
 
 
 def _format_refusal(given: AccessDecision) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, misnamed, misplaced
 from yolo_fs.artifacts.examine import find_secrets
-from yolo_fs.authority.words import KINDS_WITH_SPEAKERS, find_word_of_another
+from yolo_fs.authority.words import KINDS_WITH_SPEAKERS, advise_to_ask, find_word_of_another
 from yolo_fs.checking.fix import CorrectedLine, corrected_lines, fix
 from yolo_fs.checking.validate import CheckedFile, Validator
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe
@@ -212,7 +212,7 @@ class ArtifactWriter:
         if other := find_word_of_another(kind, before, after, self._agent):
             raise ToolRefusedError(
                 f"{Reason.OUT_OF_LANE.value}: that is the word of {safe(other)}"
-                f"\nNext: ask {safe(other)}; write in your own name."
+                f"\nNext: {advise_to_ask(other)}."
             )
 
     def _refuse_secrets(self, path: str, data: bytes) -> None:
