@@ -217,6 +217,6 @@ def test_a_branch_without_a_commit_waits_for_the_first_one(
 ) -> None:
     team.git("checkout", "-q", "--orphan", "fresh")
     item = items(team, capsys)["held"]
-    assert "branch fresh has no commit yet" in item["question"]
+    assert "the branch has no commit yet" in item["question"]
     team.git("commit", "-q", "-m", "chore: fresh")
     assert "held" not in items(team, capsys)

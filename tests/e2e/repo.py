@@ -122,10 +122,14 @@ class Repo:
         self.file(f"{PLANNING}/config.json", json.dumps({"yolo_fs": policy}))
 
     def yolo_fs(
-        self, *arguments: str, ok: Sequence[int] = (0,), more: Mapping[str, str] | None = None
+        self,
+        *arguments: str,
+        ok: Sequence[int] = (0,),
+        given: bytes = b"",
+        more: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[bytes]:
         """Run one command of yolo-fs to its end; `more` is added to its environment."""
-        ended = forked.call(arguments, self.root, {**self.env, **(more or {})})
+        ended = forked.call(arguments, self.root, {**self.env, **(more or {})}, given)
         done = subprocess.CompletedProcess(arguments, *ended)
         assert done.returncode in ok, (
             f"{arguments}: {done.returncode}\n{done.stdout!r}\n{done.stderr!r}"

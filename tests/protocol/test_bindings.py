@@ -18,7 +18,7 @@ from yolo_fs.protocol.gates import INTEGRATION_CHECKS
 
 PARTIAL = {
     "_COLOUR": "what has no colour is printed plain",
-    "_SETTLED_BY": "the other escalations and obstacles end by what happens, not by a command",
+    "SETTLED_BY": "the other escalations and obstacles end by what happens, not by a command",
     "_RULES_THAT_HOLD": "the rules of git hold for no other reason",
     "_HINTS": "the writer gives hints for the reasons for which it refuses",
     "_ADVICE": "each reader gives advice for the reasons that it finds",

@@ -49,16 +49,29 @@ def line(start: str) -> str:
             return "yolo-fs: no daemon (yolo-fs start)"
         return _printable(f"yolo-fs: {headline}, and no daemon has to run")
     troubles = [f"{health[key]} {key}" for key in ("held", "rejected") if health.get(key)]
-    if failing := len(health.get("troubles") or ()) + int(health.get("standing") or 0):
-        troubles.append(f"{failing} in the way (yolo-fs doctor)")
+    if reasons := _reasons_in_the_way(health):
+        troubles.append(f"{len(reasons)} in the way: {', '.join(reasons)} (yolo-fs doctor)")
     if _stands_still(health):
-        troubles.append("the daemon stands still (yolo-fs restart)")
+        troubles.append(_why_nothing_is_told(own_folder(root)))
     parts = [
         str(health.get("headline") or "no phase yet"),
         *troubles,
         *(["degraded"] if health.get("degraded") else []),
     ]
     return _printable(f"yolo-fs: {' | '.join(parts)}")
+
+
+def _reasons_in_the_way(health: dict[str, Any]) -> list[str]:
+    """Return each reason once, first why files are not committed."""
+    rows = [
+        row.get("reason")
+        for key in ("stuck", "troubles")
+        for row in health.get(key) or ()
+        if isinstance(row, dict)
+    ]
+    standing = health.get("standing")
+    rows += standing if isinstance(standing, list) else ()  # an older daemon tells a number
+    return list(dict.fromkeys(map(str, rows)))
 
 
 def _printable(text: str) -> str:
@@ -111,6 +124,16 @@ def _stands_still(health: dict[str, Any]) -> bool:
     if not (isinstance(late_s, int | float) and isinstance(awake_s, int | float)):
         return False
     return late_s > 0 and time.monotonic() - awake_s > late_s and _is_of_this_boot(health)
+
+
+def _why_nothing_is_told(folder: str) -> str:
+    """Return why the daemon's report is old: it may have nowhere to write the next one."""
+    facts = os.statvfs(folder)
+    if facts.f_flag & os.ST_RDONLY:
+        return "1 in the way: storage_failed (yolo-fs doctor)"
+    if facts.f_blocks and not (facts.f_bavail if os.geteuid() else facts.f_bfree):
+        return "1 in the way: no_space (yolo-fs doctor)"
+    return "the daemon stands still (yolo-fs restart)"
 
 
 def _is_of_this_boot(health: dict[str, Any]) -> bool:

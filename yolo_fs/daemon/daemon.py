@@ -10,10 +10,12 @@ import math
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.artifacts.decide import EventSink
+from yolo_fs.artifacts.uncommitted import lasting_findings
+from yolo_fs.artifacts.verdicts import Verdict
 from yolo_fs.checking.autofix import Autofix
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.daemon.coordinator import Coordinator, StateSource
@@ -21,6 +23,7 @@ from yolo_fs.daemon.duties import Duty, Schedule, Trouble
 from yolo_fs.daemon.health import late_s, read_troubles, write_health
 from yolo_fs.daemon.observing import ObserverKeeper
 from yolo_fs.daemon.recovery import recover
+from yolo_fs.daemon.stuck import StuckPaths
 from yolo_fs.daemon.watch_set import Batch, EventQueue, WatchSet
 from yolo_fs.git.commit import CommitResult
 from yolo_fs.git.packs import HANDED_OVER_AFTER_S, MERGE_FROM, REST_MOST, PackMerger
@@ -81,6 +84,15 @@ ONCE_PATIENCE_S = 2.0 if IS_LINUX else 10.0
 """
 
 
+class _Observed(NamedTuple):
+    """What the health file says, beside the daemon itself."""
+
+    headline: str
+    troubles: tuple[Trouble, ...]
+    standing: tuple[str, ...]
+    stuck: Mapping[str, Verdict]
+
+
 class Daemon:
     """Runs until stopped, or until its lock or its repository is gone.
 
@@ -107,8 +119,9 @@ class Daemon:
         self._coordinator = self._make_coordinator()
         self._autofix = Autofix(repository)
         self._headline = ""
-        self._standing = 0
-        """Number of lasting troubles that only somebody else can resolve, as last reported."""
+        self._standing: tuple[str, ...] = ()
+        """Reasons of the lasting troubles that only somebody else can resolve, as last reported."""
+        self._stuck = StuckPaths()
         self._troubles: tuple[Trouble, ...] = ()
         """The observer's failing duties."""
         self._is_stopping = False
@@ -123,7 +136,7 @@ class Daemon:
         """The scan in progress."""
         self._scan_began = 0.0
         self._due_before_scan: dict[str, float] = {}
-        self._reported: tuple[object, ...] | None = None
+        self._reported: tuple[str | None, _Observed] | None = None
         """Tip and troubles in the health file."""
 
     def _make_coordinator(self) -> Coordinator:
@@ -304,9 +317,9 @@ class Daemon:
                 case {
                     "headline": str(headline),
                     "troubles": list(troubles),
-                    "standing": int(standing),
+                    "standing": list(standing),
                 }:
-                    self._standing = standing
+                    self._standing = tuple(map(str, standing))
                     self._headline, self._troubles = headline, tuple(read_troubles(troubles))
 
     def _has_only_recent_commits(self, batch: Batch, now: float) -> bool:
@@ -449,6 +462,8 @@ class Daemon:
         # Events since the start of the scan may concern paths that it had already passed.
         self._due = {path: at for path, at in self._due.items() if before.get(path) != at}
         failpoint.reach("daemon.scanned")
+        parts, after_s = self._coordinator, self._settings.policy.rescan_s
+        self._stuck.look(parts.unsettled, parts.known, after_s)
         self._reported = None
         if not self._is_blind():
             return self._settings.policy.rescan_s
@@ -503,25 +518,31 @@ class Daemon:
         return TIDY_EVERY_S
 
     def _report_health(self) -> float:
-        state = (self._tip, *self._observed_state, self._standing)
+        state = self._tip, self._observed_state
         if state != self._reported:
             self._write_health()
             self._reported = state
         return CHECK_EVERY_S
 
     @property
-    def _observed_state(self) -> tuple[str, tuple[Trouble, ...]]:
-        return self._headline, self._schedule.troubles + self._troubles
+    def _observed_state(self) -> _Observed:
+        return _Observed(
+            self._headline,
+            self._schedule.troubles + self._troubles,
+            self._standing,
+            self._stuck.among(self._coordinator.unsettled),
+        )
 
     def _write_health(self, *, running: bool = True) -> None:
-        headline, troubles = self._observed_state
+        seen = self._observed_state
         write_health(
             self._repository,
             self._coordinator.unsettled.values(),
             self._watch_set.degraded,
-            troubles,
-            headline,
-            self._standing,
+            seen.troubles,
+            seen.headline,
+            seen.standing,
+            lasting_findings(seen.stuck),
             late_s=late_s(self._settings.policy),
             running=running,
         )
@@ -554,7 +575,7 @@ DUTIES: tuple[Duty[Daemon], ...] = (
         "health",
         Daemon._report_health,
         is_wanted=lambda daemon: (
-            daemon._reported is None or daemon._reported[1:] != daemon._observed_state
+            daemon._reported is None or daemon._reported[1] != daemon._observed_state
         ),
     ),
     Duty("observer", Daemon._keep_observer),

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.verdicts import Held, Rejected, Verdict
 from yolo_fs.core.json_form import to_json
-from yolo_fs.core.reasons import Exit, Reason, YoloError
+from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError
 from yolo_fs.daemon.duties import Trouble
 from yolo_fs.git.repository import Repository
 from yolo_fs.schemas.config import Policy
@@ -87,6 +87,8 @@ class DaemonHealth:
     degraded: Degraded | None = None
     troubles: tuple[Trouble, ...] = ()
     """What fails and is retried automatically."""
+    stuck: tuple[Finding, ...] = ()
+    """Why files are not committed that have waited for longer than a rescan."""
 
     @property
     def is_running(self) -> bool:
@@ -108,15 +110,17 @@ def write_health(
     degraded: Degraded | None,
     troubles: Iterable[Trouble],
     summary: str,
-    standing: int = 0,
+    standing: Iterable[str] = (),
+    stuck: Iterable[Finding] = (),
     *,
     late_s: float = 0.0,
     running: bool,
 ) -> None:
     """Write this daemon's health. A full disk prevents only the report.
 
-    `standing`: number of lasting troubles that only somebody else can resolve. `late_s`: seconds
-    without a scan after which it counts as stalled.
+    `standing`: reasons of the lasting troubles that only somebody else can resolve. `stuck`: why
+    files have not been committed for long. `late_s`: seconds without a scan after which it counts
+    as stalled.
     """
     judged = tuple(verdicts)
     report: dict[str, Any] = {
@@ -127,7 +131,8 @@ def write_health(
         "awake_s": time.monotonic(),
         "boot": boot_id(),
         "late_s": late_s,
-        "standing": standing,
+        "standing": list(standing),
+        "stuck": [finding.as_json() for finding in stuck],
         "degraded": to_json(degraded),
         "troubles": to_json(list(troubles)),
         "held": sum(isinstance(verdict, Held) for verdict in judged),
@@ -149,7 +154,8 @@ def health(repository: Repository) -> DaemonHealth:
     report = HEALTH.read(repository)
     if not isinstance(report, dict) or report.get("pid") != held_by.pid:
         return DaemonHealth(held_by.pid)
-    return DaemonHealth(held_by.pid, _scan_age_of(report), _degraded(report), _troubles(report))
+    age_s, degraded = _scan_age_of(report), _degraded(report)
+    return DaemonHealth(held_by.pid, age_s, degraded, _troubles(report), tuple(_stuck(report)))
 
 
 def late_s(policy: Policy) -> float:
@@ -177,6 +183,24 @@ def _degraded(report: Mapping[str, Any]) -> Degraded | None:
 def _troubles(report: Mapping[str, Any]) -> tuple[Trouble, ...]:
     listed = report.get("troubles")
     return tuple(read_troubles(listed)) if isinstance(listed, list) else ()
+
+
+def _stuck(report: Mapping[str, Any]) -> Iterable[Finding]:
+    listed = report.get("stuck")
+    for each in listed if isinstance(listed, list) else ():
+        match each:
+            case {
+                "reason": str(reason),
+                "path": str(path),
+                "line": int(line),
+                "at": str(at),
+                "message": str(message),
+                "expected": str(expected),
+                "hint": str(hint),
+                "command": str(command),
+            } if reason in _REASONS:
+                said = (path, line, at, message, expected, hint, Level.WARNING, command)
+                yield Finding(Reason.of(reason), *said)
 
 
 def read_troubles(listed: Iterable[Any]) -> Iterable[Trouble]:

@@ -590,11 +590,12 @@ class Repository:
             )
 
     def refuse_unsafe(self, *more: str) -> None:
-        """Refuse a repository that others may write to, or `more` folders.
+        """Refuse a repository that others own or may write to, or `more` folders.
 
         Raises:
             YoloError: UNSAFE_REPOSITORY.
         """
+        self._find_trusted_users()  # it may have been given away since it was opened
         for place in (self.root, self.git_dir, *more):
             facts = os.stat(place)
             if _open_to_others(facts) and not self.config("core.sharedRepository"):

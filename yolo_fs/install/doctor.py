@@ -19,13 +19,15 @@ from typing import NamedTuple
 
 from yolo_fs.agents.alerts import left_claims
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, nested
+from yolo_fs.artifacts.uncommitted import lasting_findings
+from yolo_fs.artifacts.verdicts import Held, Rejected
 from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.daemon.health import health, late_s
 from yolo_fs.escalation_service.command_hook import load_command
 from yolo_fs.git.commit import CommitRequest, Committer
 from yolo_fs.git.history import last_good_tip
 from yolo_fs.git.index import IndexSync
-from yolo_fs.git.obstacles import Obstacles, PathRules
+from yolo_fs.git.obstacles import Obstacles, PathRules, find_storage_fault
 from yolo_fs.git.refs import REFTABLE_LOCK, RefUpdater
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
@@ -35,7 +37,7 @@ from yolo_fs.hooks.githooks import SCRIPT, is_installed
 from yolo_fs.install.init import tree_of_another
 from yolo_fs.kept.service import turn
 from yolo_fs.protocol.hooks import HOST_BY_NAME
-from yolo_fs.survey.surveyor import misnamed_files
+from yolo_fs.survey.surveyor import Surveyor, misnamed_files
 from yolo_fs.system.store import reap_temporaries
 from yolo_fs.system.system import NETWORK_FILESYSTEMS, filesystem_type
 from yolo_fs.tasks.service import Claims
@@ -146,7 +148,17 @@ def _check_planning_tree(repository: Repository) -> Iterator[Symptom]:
 
 def _check_nested_trees(repository: Repository) -> Iterator[Symptom]:
     """Yield a warning of each planning tree below the root: an agent that stood there made it."""
-    how = ("-zco", "--exclude-standard", "--", _NESTED)
+    yield from _find_nested_trees(repository, "-zco")
+
+
+def _check_fresh_nested_trees(repository: Repository) -> Iterator[Symptom]:
+    """Yield those that hold what nobody has committed. To look two folders deep costs no time."""
+    if any(glob(f"{depth}/{PLANNING_ROOT}", root_dir=repository.root) for depth in ("*", "*/*")):
+        yield from _find_nested_trees(repository, "-zo")
+
+
+def _find_nested_trees(repository: Repository, which: str) -> Iterator[Symptom]:
+    how = (which, "--exclude-standard", "--", _NESTED)
     listed = repository.git.run("ls-files", *how, more={"GIT_LITERAL_PATHSPECS": "0"})
     folders: dict[str, Finding] = {}
     for path in listed.out.decode("utf-8", "surrogateescape").split("\0"):
@@ -365,6 +377,8 @@ def _check_standstill(repository: Repository) -> Iterator[Symptom]:
     daemon_health = health(repository)
     limit_s = late_s(load(repository.root).policy)
     if daemon_health.scanned_s_ago is not None and daemon_health.scanned_s_ago > limit_s:
+        if find_storage_fault(repository.own_dir):  # it has nowhere to say that it has looked
+            return
         message = (
             f"the daemon, process {daemon_health.pid}, has not looked for over {limit_s:.0f} s"
         )
@@ -389,6 +403,27 @@ def _check_running_daemon(repository: Repository) -> Iterator[Symptom]:
         hint = f"It is tried again by itself; 'yolo-fs events --type {trouble.event}' tells more."
         message = f"the daemon's duty {trouble.duty!r} fails: {trouble.what}"
         yield _build_symptom(trouble.reason, message, "", hint)
+
+
+def _check_stuck_files(repository: Repository) -> Iterator[Symptom]:
+    yield from map(Symptom, health(repository).stuck)
+
+
+def _check_artifacts(repository: Repository) -> Iterator[Symptom]:
+    """Yield why artifacts are not committed, without their names, of which `_names` tells each."""
+    daemon_health = health(repository)
+    found = daemon_health.stuck if daemon_health.is_running else _find_uncommitted(repository)
+    yield from (Symptom(finding) for finding in found if finding.reason is not Reason.UNKNOWN_NAME)
+
+
+def _find_uncommitted(repository: Repository) -> Iterator[Finding]:
+    """Yield what is refused and held now: without a daemon nobody knows since when."""
+    with Surveyor(repository, load(repository.root).without_patience) as surveyor:
+        seen = surveyor.survey_all().seen
+    verdicts = {path: look.seen.verdict for path, look in seen.items()}
+    yield from lasting_findings(
+        {path: each for path, each in verdicts.items() if isinstance(each, Rejected | Held)}
+    )
 
 
 def _hooks(repository: Repository) -> Iterator[Symptom]:
@@ -468,6 +503,7 @@ LOOKS: tuple[Look, ...] = (
     _index,
     _check_leftovers,
     _check_own_files,
+    _check_artifacts,
     _names,
     _team,
     _merge_driver,
@@ -479,7 +515,9 @@ LOOKS: tuple[Look, ...] = (
     _daemon,
 )
 HEALTH: tuple[Look, ...] = (
+    _check_safety,
     _check_planning_tree,
+    _check_fresh_nested_trees,
     _check_storage,
     _check_command_settings,
     _check_ignored_settings,
@@ -489,6 +527,7 @@ HEALTH: tuple[Look, ...] = (
     _hosts,
     _merge_driver,
     _claims,
+    _check_stuck_files,
     _check_running_daemon,
 )
 """Checks for what blocks a commit, a hook or a notification until it is repaired.

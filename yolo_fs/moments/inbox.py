@@ -11,6 +11,8 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from yolo_fs.artifacts.classify import classify
+from yolo_fs.artifacts.uncommitted import SETTLED_BY
 from yolo_fs.artifacts.verdicts import Held
 from yolo_fs.core.reasons import Finding, Reason
 from yolo_fs.core.timestamps import iso
@@ -62,22 +64,6 @@ _URGENCY = (
     "health",
 )
 
-_SETTLED_BY = {
-    Reason.GITIGNORED: "git check-ignore -v {path}",
-    Reason.ATTR_FILTER: "git check-attr -a {path}",
-    Reason.FOREIGN_REPOSITORY: "git rev-parse --show-toplevel",
-    Reason.UNDONE_BY_USER: "git log -3 -- {path}",
-    Reason.OLDER_THAN_BRANCH: "git diff HEAD -- {path}",
-    Reason.RECORDS_LOST: "yolo-fs fix --write {path}",
-    Reason.AUTO_COMMIT_OFF: "git diff HEAD -- {path}",
-    Reason.NO_SPACE: "df -h .",
-    Reason.STORAGE_FAILED: "yolo-fs doctor",
-    Reason.OBJECT_MISSING: "git fsck",
-    Reason.INTERNAL_ERROR: "yolo-fs doctor",
-}
-"""Reason that holds a file until a person acts → command that shows the cause. Any other hold
-passes by itself, or is an obstacle: one item, however many files it holds."""
-
 
 def inbox(
     report: Report,
@@ -105,8 +91,9 @@ def inbox(
         *(item for phase in phases for item in _acts(phase)),
         *_given_up(report.root, team, runs),
         *_conflicts(machines),
-        *map(_item_for_health, health),
     ]
+    told = {item.id for item in items}
+    items += [_item_for_health(finding) for finding in health if not _is_told(finding, told)]
     items.sort(key=lambda item: (_URGENCY.index(item.kind), item.since or "~", item.id))
     return tuple(items)
 
@@ -130,6 +117,13 @@ def _daemon(report: Report, *, is_over: bool) -> Iterator[InboxItem]:
         yield InboxItem("daemon", "daemon", "", f"The daemon fails: {what}.", (), "yolo-fs doctor")
 
 
+def _is_told(finding: Finding, told: set[str]) -> bool:
+    """Return whether an item names the file already, or the obstacle that holds it."""
+    return finding.path in told or (
+        finding.reason.value in told and classify(finding.path) is not None
+    )
+
+
 def _item_for_health(finding: Finding) -> InboxItem:
     command = finding.command or "yolo-fs doctor"
     where = f"{finding.path}: " if finding.path else ""
@@ -138,11 +132,7 @@ def _item_for_health(finding: Finding) -> InboxItem:
 
 
 def _items_for_obstacle(report: Report) -> Iterator[InboxItem]:
-    if report.obstacle is Reason.USER_COMMITTING and report.head.tip is None:
-        branch = f"Nothing is committed: branch {report.head.branch} has no commit yet"
-        question = f"{branch}, and its first one is left to you."
-        yield InboxItem(report.obstacle.value, "held", "", question, (), "git status")
-    elif report.obstacle not in (None, *_END_BY_THEMSELVES):
+    if report.obstacle not in (None, *_END_BY_THEMSELVES):
         question = f"Nothing is committed: {report.obstacle.sentence}."
         detached = report.obstacle is Reason.DETACHED_HEAD
         command = "git switch BRANCH" if detached else "git status"
@@ -167,10 +157,10 @@ def _held(report: Report, candidate: Candidate) -> Iterator[InboxItem]:
         yield InboxItem(
             candidate.path, "credential", since, question, (), f"yolo-fs validate {path}"
         )
-    elif reason in _SETTLED_BY and reason is not report.obstacle:
+    elif reason in SETTLED_BY and reason is not report.obstacle:
         question = f"{candidate.path} is not committed: {reason.sentence}."
         yield InboxItem(
-            candidate.path, "held", since, question, (), _SETTLED_BY[reason].format(path=path)
+            candidate.path, "held", since, question, (), SETTLED_BY[reason].format(path=path)
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from yolo_fs.agents.snapshot import AgentsObserver, AgentsSnapshot
 from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.artifacts.uncommitted import is_listed
 from yolo_fs.checking.verify import past_hooks
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.json_form import to_json
@@ -130,8 +131,12 @@ class StatusObserver:
         unread = (replace(finding, level=Level.WARNING) for finding in crew.findings)
         names = (replace(finding, level=Level.WARNING) for finding in report.misnamed)
         machines, wrong_there = self._look_at_machines(report.obstacle)
-        of_hooks = _warn_of_bypassed_hooks(self._repository, settings)
-        findings = (*standing, *of_hooks, *unread, *names, *wrong_there)
+        repository, unwarned = self._repository, tuple[Finding, ...]()
+        of_hooks = _tried(
+            lambda: tuple(_warn_of_bypassed_hooks(repository, settings)), unwarned, unseen
+        )
+        unlisted = (finding for finding in standing if not is_listed(verdicts, finding.path))
+        findings = (*unlisted, *of_hooks, *unread, *names, *wrong_there)
         read = _tried(
             lambda: total_compliance(self._repository.root, settings.limits), None, unseen
         )

@@ -22,11 +22,11 @@ def follow(root: str, line: int) -> None:
     with socket.socket(fileno=line) as connection, Repository(root) as repository:
         channel = Channel(connection)
         follower = Follower(repository, channel.emit, channel.wrote)
-        standing = 0
+        standing: list[str] = []
 
         def look_at_health(_follower: Follower) -> float:
             nonlocal standing
-            standing = len({*standing_troubles(repository)})
+            standing = [finding.reason.value for finding in standing_troubles(repository)]
             return load(repository.root).policy.rescan_s
 
         health = Duty("health", look_at_health, rest=LOOK_REST)

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.artifacts.uncommitted import is_listed
 from yolo_fs.artifacts.verdicts import Committed, Ignored, Verdict
 from yolo_fs.contexts.store import ContextStore
 from yolo_fs.core.reasons import Reason, YoloError, errors
@@ -125,7 +126,11 @@ class _Look:
             team.history_index.keep()
             team.keep()
         standing = standing_troubles(self.repository) if settings else ()
-        self.trouble += [f"{finding}." for finding in standing if finding.reason is not obstacle]
+        self.trouble += [
+            f"{str(finding).rstrip('.')}."
+            for finding in standing
+            if finding.reason is not obstacle and not is_listed(verdicts, finding.path)
+        ]
         handoff = self._tried(lambda: self._handoff(in_force), None)
         nothing: tuple[str, ...] = ()
         due = self._tried(lambda: DirectiveHandoffs(self.repository, in_force).due(), nothing)
