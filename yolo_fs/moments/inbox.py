@@ -2,7 +2,8 @@
 
 The terminal, the page and the agents' tools all show it from here.
 
-What an agent can repair or decide is not in it.
+What an agent can repair or decide is in it only once it has kept a file uncommitted for two
+rescans: then nobody repairs it.
 """
 
 from __future__ import annotations
