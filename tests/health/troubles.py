@@ -237,24 +237,19 @@ def nested_tree(ground: Ground) -> Iterator[str]:
     shutil.rmtree(ground.root / "web")
 
 
-@contextmanager
-def tree_linked(ground: Ground) -> Iterator[str]:
-    tree, aside = ground.root / PLANNING, ground.root.parent / "aside"
-    tree.rename(aside)
-    tree.symlink_to(aside)
-    yield "not_regular"
-    tree.unlink()
-    aside.rename(tree)
+def linked(path: str) -> Trouble:
+    """A link in the place of a folder."""
 
+    @contextmanager
+    def put(ground: Ground) -> Iterator[str]:
+        folder, aside = ground.root / path, ground.root.parent / "aside"
+        folder.rename(aside)
+        folder.symlink_to(aside)
+        yield "not_regular"
+        folder.unlink()
+        aside.rename(folder)
 
-@contextmanager
-def phase_linked(ground: Ground) -> Iterator[str]:
-    tree, aside = ground.root / FOLDER, ground.root.parent / "aside"
-    tree.rename(aside)
-    tree.symlink_to(aside)
-    yield "not_regular"
-    tree.unlink()
-    aside.rename(tree)
+    return put
 
 
 @contextmanager
@@ -430,8 +425,8 @@ TROUBLES: dict[str, Trouble] = {
     "a plan that waits for another": plan_waits,
     "automatic commits off": no_auto_commit,
     "a planning tree in a package": nested_tree,
-    "the planning tree is a link": tree_linked,
-    "a phase is a link": phase_linked,
+    "the planning tree is a link": linked(PLANNING),
+    "a phase is a link": linked(FOLDER),
     "torn configuration": changed(CONFIG, lambda _: b"{torn", "bad_config"),
     "a setting of a wrong type": changed(
         CONFIG, lambda _: b'{"yolo_fs": {"rescan_s": "x"}}', "bad_config", waits=False
