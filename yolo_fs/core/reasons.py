@@ -168,7 +168,7 @@ class Reason(StrEnum):
     ATTR_FILTER = "attr_filter", "a git attribute would rewrite this content"
     UNDONE_BY_USER = (
         "undone_by_user",
-        "the user moved the branch away from a commit with this content",
+        "a person took this content off the branch, by a reset or a commit that removes it",
     )
     OLDER_THAN_BRANCH = (
         "older_than_branch",
