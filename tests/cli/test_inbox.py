@@ -220,3 +220,12 @@ def test_a_branch_without_a_commit_waits_for_the_first_one(
     assert "the branch has no commit yet" in item["question"]
     team.git("commit", "-q", "-m", "chore: fresh")
     assert "held" not in items(team, capsys)
+
+
+def test_what_stands_in_the_way_says_what_was_expected(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planning = team.root / ".yolo-planning"
+    planning.rename(team.root / "aside")
+    planning.symlink_to("aside")
+    assert "expected a real folder" in items(team, capsys)["health"]["question"]

@@ -118,7 +118,10 @@ def test_what_stands_in_the_way_is_named_in_the_line_until_it_is_mended(
     old = time.time() - 4000
     for number in (1, 2):  # one that has gone away comes back
         exclude.write_text(f"{rules}\n/.yolo-planning/\n")
-        until(lambda: "1 in the way: gitignored (yolo-fs doctor)" in line(str(repo.root)), "the rule is told")
+        until(
+            lambda: "1 in the way: gitignored (yolo-fs doctor)" in line(str(repo.root)),
+            "the rule is told",
+        )
         lock.touch()
         os.utime(lock, (old, old))
         until(lambda: "2 in the way: " in line(str(repo.root)), "so is the lock")

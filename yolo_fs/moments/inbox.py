@@ -128,7 +128,9 @@ def _is_told(finding: Finding, told: set[str]) -> bool:
 def _item_for_health(finding: Finding) -> InboxItem:
     command = finding.command or "yolo-fs doctor"
     where = f"{finding.path}: " if finding.path else ""
-    question = f"{where}{finding.message or finding.reason.sentence}. {finding.hint}".strip()
+    expected = f"; expected {finding.expected}" if finding.expected else ""
+    what = f"{finding.message or finding.reason.sentence}{expected}"
+    question = f"{where}{what}. {finding.hint}".strip()
     return InboxItem(f"{finding.reason.value}:{finding.path}", "health", "", question, (), command)
 
 
