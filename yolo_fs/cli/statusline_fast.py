@@ -25,6 +25,8 @@ LIMIT_BYTES = 1 << 20
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 LONGEST = 160
 """Maximum number of characters; a host does not wrap the line."""
+MOST_REASONS = 3
+"""Maximum number of reasons that are named."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -50,7 +52,9 @@ def line(start: str) -> str:
         return _printable(f"yolo-fs: {headline}, and no daemon has to run")
     troubles = [f"{health[key]} {key}" for key in ("held", "rejected") if health.get(key)]
     if reasons := _reasons_in_the_way(health):
-        troubles.append(f"{len(reasons)} in the way: {', '.join(reasons)} (yolo-fs doctor)")
+        more = f" +{len(reasons) - MOST_REASONS}" if len(reasons) > MOST_REASONS else ""
+        named = ", ".join(reasons[:MOST_REASONS])
+        troubles.append(f"{len(reasons)} in the way: {named}{more} (yolo-fs doctor)")
     if _stands_still(health):
         troubles.append(_why_nothing_is_told(own_folder(root)))
     parts = [
