@@ -45,8 +45,8 @@ class Daemon:
 @contextmanager
 def running(root: str, *, durable: bool = True) -> Iterator[Daemon]:
     """Run the daemon in a work tree for as long as the context lasts, and hear what it says."""
-    durability = "fsync" if durable else "none"
-    with process(root, out=subprocess.PIPE, durability=durability) as child:
+    policy = {} if durable else {"durability": "none"}
+    with process(root, out=subprocess.PIPE, **policy) as child:
         yield Daemon(child)
 
 
@@ -68,7 +68,9 @@ def process(
         ready.bind(address)
         ready.settimeout(0.05)
         command = [sys.executable, "-m", "yolo_fs", "run", "--json", "-C", root]
-        environment = {**os.environ, "NOTIFY_SOCKET": address, "XDG_CONFIG_HOME": folder}
+        environment = {**os.environ, "NOTIFY_SOCKET": address}
+        if policy:  # else the user's, where a team that was joined is agreed to
+            environment["XDG_CONFIG_HOME"] = folder
         child = _ready(
             lambda: subprocess.Popen(command, stdout=out, env=environment, start_new_session=True),
             ready,

@@ -58,7 +58,6 @@ LONG = {
     "gates",
     "idle",
     "adopt",
-    "worktrees",
     "clones",
     "board",
 }
