@@ -131,8 +131,11 @@ def _replace(path: str, kept: str, is_wanted: bool) -> None:
     """Let a path be what is kept, or nothing."""
     is_folder = is_wanted and stat.S_ISDIR(os.lstat(kept).st_mode)
     if os.path.isdir(path) and not os.path.islink(path):
-        if not is_folder:
-            shutil.rmtree(path)
+        while not is_folder and os.path.lexists(path):
+            with contextlib.suppress(
+                FileNotFoundError
+            ):  # a git that lost its caller tidies up, too
+                shutil.rmtree(path)
     elif os.path.lexists(path):
         os.unlink(path)
     if is_folder:
