@@ -182,6 +182,7 @@ def _wrong(root: str, hopeless: set[str]) -> list[str]:
         os.path.relpath(os.path.join(folder, name), root)
         for folder, _, names in os.walk(os.path.join(root, ".yolo-planning"))
         for name in names
+        if not name.startswith(".") and name != "state.json"  # the state is written, not committed
     }
     wrong = sorted(committed ^ (every - hopeless))
     command = [sys.executable, "-m", "yolo_fs", "verify", "-q", "-C", root]
