@@ -7,11 +7,11 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.e2e.artifacts import mixed
-from tests.e2e.daemon import until
+from tests.e2e.daemon import Daemon, descendants, until
 from tests.e2e.repo import Repo
 from tests.torture.surroundings import Ground, Writelog, settled, unmount
 
@@ -64,6 +64,9 @@ def _refused(ground: Ground, refusal: Callable[..., object], size: int) -> None:
     first, *artifacts = mixed(size + 1)
     log.write(first)
     settled(daemon)
+    # A file that the observer replaces in between frees a block, in which the next commit has room.
+    daemon.wait_for("observer.started")
+    until(lambda: _is_at_rest(daemon), "nobody writes into the git directory")
     with refusal(mount) as reasons:  # type: ignore[attr-defined]
         log.write(*artifacts)
         for one in artifacts:
@@ -81,6 +84,14 @@ def _refused(ground: Ground, refusal: Callable[..., object], size: int) -> None:
     daemon.kill()
     ground.judge(repo, log, of)
     unmount(mount)
+
+
+def _is_at_rest(daemon: Daemon) -> bool:
+    """Return whether the daemon and all that it has started sleep."""
+    stats = [Path(f"/proc/{pid}/stat") for pid in (daemon.pid, *descendants(daemon.pid))]
+    with suppress(FileNotFoundError):  # one has just ended
+        return all(stat.read_text().rpartition(") ")[2].startswith("S") for stat in stats)
+    return False
 
 
 def with_git_dir_on(mount: Path, repo: Repo) -> Repo:
