@@ -11,10 +11,12 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from glob import glob
+from itertools import islice
 from typing import NamedTuple
 
 from yolo_fs.agents.alerts import left_claims
@@ -60,6 +62,8 @@ _PROBE_FILE = CommitRequest("probe", b"probe\n", "chore: probe")
 _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 """So that each probe is the same object, however often it is made."""
 _PATIENCE_S = 5.0
+_MOST_NEAR = 1_000
+"""Maximum number of files and folders near the root that every command looks at."""
 OLD_LOCK_S = 300.0
 """Age from which a foreign lock is reported, seconds. See docs/dev/faults.md#f24."""
 
@@ -152,9 +156,24 @@ def _check_nested_trees(repository: Repository) -> Iterator[Symptom]:
 
 
 def _check_fresh_nested_trees(repository: Repository) -> Iterator[Symptom]:
-    """Yield those that hold what nobody has committed. To look two folders deep costs no time."""
-    if any(glob(f"{depth}/{PLANNING_ROOT}", root_dir=repository.root) for depth in ("*", "*/*")):
+    """Yield those near the root that hold what nobody has committed; `doctor` looks everywhere."""
+    near = islice(_near_entries(repository.root), _MOST_NEAR)
+    if any(os.path.lexists(f"{entry.path}/{PLANNING_ROOT}") for entry in near if entry.is_dir()):
         yield from _find_nested_trees(repository, "-zo")
+
+
+def _near_entries(root: str) -> Iterator[os.DirEntry[str]]:
+    """Yield what lies in the root, then what lies in its folders, without hidden names."""
+    top = list(_entries_of(root))
+    yield from top
+    for entry in top:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _entries_of(entry.path)
+
+
+def _entries_of(folder: str) -> Iterator[os.DirEntry[str]]:
+    with suppress(OSError), os.scandir(folder) as entries:
+        yield from (entry for entry in entries if not entry.name.startswith("."))
 
 
 def _find_nested_trees(repository: Repository, which: str) -> Iterator[Symptom]:
