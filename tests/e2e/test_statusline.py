@@ -107,6 +107,17 @@ def test_nothing_but_the_standard_library_is_read(repo: Repo, start: Start) -> N
     assert not loaded & {"click", "pydantic", "git", "typing"}
 
 
+@pytest.mark.parametrize("told", [3, "x", {}, [3, None]], ids=str)
+def test_a_report_of_another_form_hides_only_its_own_part(
+    repo: Repo, start: Start, told: object
+) -> None:
+    start(repo)
+    health = repo.git_dir / "yolo-fs/health.json"
+    report = json.loads(health.read_text())
+    health.write_text(json.dumps(report | dict.fromkeys(("stuck", "troubles", "standing"), told)))
+    assert line(str(repo.root)).startswith("yolo-fs: ")
+
+
 def test_what_stands_in_the_way_is_named_in_the_line_until_it_is_mended(
     repo: Repo, start: Start
 ) -> None:

@@ -485,7 +485,14 @@ def signing_fails(ground: Ground) -> Iterator[str]:
     yield ""
 
 
+@contextmanager
+def link_to_itself(ground: Ground) -> Iterator[str]:
+    (ground.root / "loop").symlink_to("loop")
+    yield ""
+
+
 NO_TROUBLES: dict[str, Trouble] = {
+    "a link that leads to itself": link_to_itself,
     "an observer that is halted": observer_is_halted,
     "commits are signed by a program that fails": signing_fails,
     "a hook of the user's that refuses": changed(

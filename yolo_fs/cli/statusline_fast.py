@@ -67,15 +67,12 @@ def line(start: str) -> str:
 
 def _reasons_in_the_way(health: dict[str, Any]) -> list[str]:
     """Return each reason once, first why files are not committed."""
-    rows = [
-        row.get("reason")
-        for key in ("stuck", "troubles")
-        for row in health.get(key) or ()
-        if isinstance(row, dict)
-    ]
-    standing = health.get("standing")
-    rows += standing if isinstance(standing, list) else ()  # an older daemon tells a number
-    return list(dict.fromkeys(map(str, rows)))
+    told = {
+        key: rows if isinstance(rows := health.get(key), list) else []
+        for key in ("stuck", "troubles", "standing")  # an older daemon tells a number of the last
+    }
+    found = [row.get("reason") for row in told["stuck"] + told["troubles"] if isinstance(row, dict)]
+    return list(dict.fromkeys(map(str, found + told["standing"])))
 
 
 def _printable(text: str) -> str:

@@ -158,7 +158,8 @@ def _check_nested_trees(repository: Repository) -> Iterator[Symptom]:
 def _check_fresh_nested_trees(repository: Repository) -> Iterator[Symptom]:
     """Yield those near the root that hold what nobody has committed; `doctor` looks everywhere."""
     near = islice(_near_entries(repository.root), _MOST_NEAR)
-    if any(os.path.lexists(f"{entry.path}/{PLANNING_ROOT}") for entry in near if entry.is_dir()):
+    folders = (entry.path for entry in near if entry.is_dir(follow_symlinks=False))
+    if any(os.path.lexists(f"{folder}/{PLANNING_ROOT}") for folder in folders):
         yield from _find_nested_trees(repository, "-zo")
 
 
