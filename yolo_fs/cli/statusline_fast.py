@@ -14,7 +14,7 @@ import time
 
 from yolo_fs.cli.hook_question import PLANNING
 from yolo_fs.core.foreign_json import parse
-from yolo_fs.system.warm_path import own_folder
+from yolo_fs.system.warm_path import find_storage_fault, own_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -129,11 +129,8 @@ def _stands_still(health: dict[str, Any]) -> bool:
 
 def _why_nothing_is_told(folder: str) -> str:
     """Return why the daemon's report is old: it may have nowhere to write the next one."""
-    facts = os.statvfs(folder)
-    if facts.f_flag & os.ST_RDONLY:
-        return "1 in the way: storage_failed (yolo-fs doctor)"
-    if facts.f_blocks and not (facts.f_bavail if os.geteuid() else facts.f_bfree):
-        return "1 in the way: no_space (yolo-fs doctor)"
+    if fault := find_storage_fault(folder):
+        return f"1 in the way: {fault} (yolo-fs doctor)"
     return "the daemon stands still (yolo-fs restart)"
 
 

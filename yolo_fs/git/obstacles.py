@@ -28,6 +28,7 @@ from yolo_fs.system.system import (
     start_time,
     working_folder,
 )
+from yolo_fs.system.warm_path import find_storage_fault
 
 IN_PROGRESS = {
     "MERGE_HEAD": Reason.MERGE_IN_PROGRESS,
@@ -196,7 +197,7 @@ class Obstacles:
 
         The sandbox of an agent's host shows `.git` read-only; the daemon commits outside of it.
         """
-        refusal = find_storage_fault(folder)
+        refusal = Reason.known(find_storage_fault(folder))
         if refusal is Reason.STORAGE_FAILED and self._committer_lock and os.path.isdir(PROC):
             by = holder(self._committer_lock)
             is_other = by is not None and by.pid != os.getpid()
@@ -334,19 +335,10 @@ def _is_marked(path: str) -> bool:
     return (began is None or started in ("-", str(began))) and not _is_tidying(int(pid))
 
 
-def find_storage_fault(folder: str) -> Reason | None:
-    """Return why the file system can store nothing at all. See docs/dev/faults.md#f06 and #f07."""
-    facts = os.statvfs(folder)
-    if facts.f_flag & os.ST_RDONLY:
-        return Reason.STORAGE_FAILED
-    free = facts.f_bfree if os.geteuid() == 0 else facts.f_bavail
-    return Reason.NO_SPACE if facts.f_blocks and not free else None
-
-
 def _find_storage_fault_for(pid: int, folder: str) -> Reason | None:
     """Return why a file system stores nothing as another process sees it; None where it hides."""
     try:
-        return find_storage_fault(f"{PROC}/{pid}/root{folder}")
+        return Reason.known(find_storage_fault(f"{PROC}/{pid}/root{folder}"))
     except OSError:
         return None
 

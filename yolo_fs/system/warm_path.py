@@ -29,6 +29,18 @@ def own_folder(root: str) -> str:
     return os.path.join(git, OWN_FOLDER) if git and os.path.isdir(git) else ""
 
 
+def find_storage_fault(folder: str) -> str:
+    """Return the reason why the file system of a folder can store nothing at all; empty for none.
+
+    See docs/dev/faults.md#f06 and #f07.
+    """
+    facts = os.statvfs(folder)
+    if facts.f_flag & os.ST_RDONLY:
+        return "storage_failed"
+    free = facts.f_bfree if os.geteuid() == 0 else facts.f_bavail
+    return "no_space" if facts.f_blocks and not free else ""
+
+
 def user_folder(variable: str, below_home: str) -> str:
     """Return the folder that a variable of XDG names, else the one below the user's home.
 
