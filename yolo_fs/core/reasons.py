@@ -347,6 +347,17 @@ class Finding:
             "level": self.level.value,
         }
 
+    @classmethod
+    def from_json(cls, payload: Mapping[str, Any]) -> Finding:
+        """Return the finding that `as_json` has written.
+
+        Raises:
+            KeyError, ValueError: it is of another version.
+        """
+        names = ("path", "line", "at", "message", "expected", "hint", "command")
+        plain = {name: payload[name] for name in names}
+        return cls(Reason.of(payload["reason"]), level=Level(payload["level"]), **plain)
+
 
 def as_sentence(text: str) -> str:
     """Return a text with a capital where a word begins it, and with a stop.

@@ -186,21 +186,22 @@ def _troubles(report: Mapping[str, Any]) -> tuple[Trouble, ...]:
 
 
 def _stuck(report: Mapping[str, Any]) -> Iterable[Finding]:
+    """Yield the findings in the report, without malformed ones."""
     listed = report.get("stuck")
     for each in listed if isinstance(listed, list) else ():
         match each:
             case {
                 "reason": str(reason),
-                "path": str(path),
-                "line": int(line),
-                "at": str(at),
-                "message": str(message),
-                "expected": str(expected),
-                "hint": str(hint),
-                "command": str(command),
+                "path": str(),
+                "line": int(),
+                "at": str(),
+                "message": str(),
+                "expected": str(),
+                "hint": str(),
+                "command": str(),
+                "level": Level.WARNING.value,
             } if reason in _REASONS:
-                said = (path, line, at, message, expected, hint, Level.WARNING, command)
-                yield Finding(Reason.of(reason), *said)
+                yield Finding.from_json(each)
 
 
 def read_troubles(listed: Iterable[Any]) -> Iterable[Trouble]:

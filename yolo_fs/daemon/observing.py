@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.decide import describe
 from yolo_fs.artifacts.verdicts import Accepted, Held, Rejected, Verdict, Waiting
-from yolo_fs.core.reasons import Finding, Level, Reason, YoloError
+from yolo_fs.core.reasons import Finding, Reason, YoloError
 from yolo_fs.progress.state_move import FreshArtifact, StateMove
 from yolo_fs.system.ask import SOCKET
 from yolo_fs.system.store import remove
@@ -287,7 +287,10 @@ def verdict_from_json(payload: Mapping[str, Any]) -> Verdict:
     Raises:
         ValueError, KeyError: it is of another version.
     """
-    findings, reason = tuple(map(_finding, payload["findings"])), Reason.of(payload["reason"])
+    findings, reason = (
+        tuple(map(Finding.from_json, payload["findings"])),
+        Reason.of(payload["reason"]),
+    )
     match payload["kind"]:
         case "rejected":
             return Rejected(findings)
@@ -296,12 +299,6 @@ def verdict_from_json(payload: Mapping[str, Any]) -> Verdict:
         case "waiting":
             return Waiting(reason)
     raise ValueError(payload["kind"])
-
-
-def _finding(payload: Mapping[str, Any]) -> Finding:
-    return Finding(
-        **{**payload, "reason": Reason.of(payload["reason"]), "level": Level(payload["level"])}
-    )
 
 
 def changed(before: Mapping[str, Verdict], now: Mapping[str, Verdict]) -> dict[str, Any]:
