@@ -29,7 +29,7 @@ from yolo_fs.escalation_service.command_hook import load_command
 from yolo_fs.git.commit import CommitRequest, Committer
 from yolo_fs.git.history import last_good_tip
 from yolo_fs.git.index import IndexSync
-from yolo_fs.git.obstacles import Obstacles, PathRules, find_storage_fault
+from yolo_fs.git.obstacles import Obstacles, PathRules
 from yolo_fs.git.refs import REFTABLE_LOCK, RefUpdater
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
@@ -42,6 +42,7 @@ from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.survey.surveyor import Surveyor, misnamed_files
 from yolo_fs.system.store import reap_temporaries
 from yolo_fs.system.system import NETWORK_FILESYSTEMS, filesystem_type
+from yolo_fs.system.warm_path import find_storage_fault
 from yolo_fs.tasks.service import Claims
 from yolo_fs.team.merge_driver import DRIVER
 from yolo_fs.team.merge_driver import examine as examine_driver
@@ -165,7 +166,7 @@ def _check_fresh_nested_trees(repository: Repository) -> Iterator[Symptom]:
 
 def _near_entries(root: str) -> Iterator[os.DirEntry[str]]:
     """Yield what lies in the root, then what lies in its folders, without hidden names."""
-    top = list(_entries_of(root))
+    top = list(islice(_entries_of(root), _MOST_NEAR))
     yield from top
     for entry in top:
         if entry.is_dir(follow_symlinks=False):
