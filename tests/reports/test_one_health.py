@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.links import behind_link
 from tests.support.teams import Team
 from tests.web.served import Client, served
 from yolo_fs.cli.main import run
@@ -63,12 +64,8 @@ def linked(path: str) -> Trouble:
 
     @contextmanager
     def put(team: Team) -> Iterator[str]:
-        folder, aside = team.root / path, team.root.parent / "elsewhere"
-        folder.rename(aside)
-        folder.symlink_to(aside)
-        yield "symbolic link, which nobody follows"
-        folder.unlink()
-        aside.rename(folder)
+        with behind_link(team.root / path, team.root.parent / "elsewhere"):
+            yield "symbolic link, which nobody follows"
 
     return put
 
