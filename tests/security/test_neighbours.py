@@ -273,7 +273,8 @@ class Verb(NamedTuple):
     def answers(self, person: Person) -> str:
         """Say whether it answers somebody."""
         done = self.run(person)
-        refused = b"unsafe_repository" in done.out + done.err
+        # Its owner is told of it by a warning, after the answer.
+        refused = re.search(rb"(?m)^(?!warning: ).*\bunsafe_repository\b", done.out + done.err)
         return "yes" if not refused and done.code in (0, 1) else "no"
 
 
