@@ -310,6 +310,39 @@ def test_figures_agree_however_they_are_spelled(new: str, good: bool) -> None:
     assert (not list(faults_among(whole.sent[1], whole))) is good
 
 
+@pytest.mark.parametrize(
+    ("new", "good"),
+    [
+        ("{}, grower", True),
+        ("{} (who picks the apples)", True),
+        ("{}: the grower", True),
+        ("{} - grower", True),
+        ("Berta, grower", False),
+        ("{}-Maria", False),
+        (", {}", False),
+    ],
+)
+def test_a_name_may_be_told_with_what_it_stands_for(new: str, good: bool) -> None:
+    named = value(9)["payload"]["prd_summary"]["personas"][0]["name"]
+    at = "/payload/prototype_summary/screens_created/0/primary_persona"
+    told = replaced(value(11), at, new.format(named))
+    whole = session(value(9), told)
+    found = [fault.at for fault in faults_among(whole.sent[1], whole)]
+    assert (not found) is good, found
+
+
+def test_two_names_with_different_descriptions_are_not_taken_for_one() -> None:
+    """What is in brackets may be what tells two requirements apart."""
+    at = "/payload/prd_summary/screens_identified/0"
+    other = "/payload/prd_context/screens_to_build/0"
+    whole = session(
+        replaced(value(9), at, "Login (SSO)"), replaced(value(10), other, "Login (key)")
+    )
+    assert [fault.at for fault in faults_among(whole.sent[1], whole)] == [
+        other.rsplit("/", 1)[0] + "/0"
+    ]
+
+
 def test_a_text_may_mean_any_of_the_earlier_ones_that_are_like_it() -> None:
     metrics = ["nights sold, 10% more", "nights sold, 5% cheaper"]
     whole = session(

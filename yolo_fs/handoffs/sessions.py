@@ -85,7 +85,7 @@ def _judge_equal(fact: Fact, own: _Mention, origin: list[_Mention]) -> Fault | N
 
 
 def _named(fact: Fact, own: _Mention, origin: list[_Mention]) -> Fault | None:
-    if _plain(own.value) in {_plain(mention.value) for mention in origin}:
+    if any(_is_same_name(_plain(own.value), _plain(mention.value)) for mention in origin):
         return None
     known = shortened((_shown(mention.value) for mention in origin), shown_by=origin[0].path)
     return _conflict(fact, own, _nearest(own, origin)[0], fact.level, f"one of {known}")
@@ -128,6 +128,20 @@ def _shown(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     return " ".join(value.casefold().split()) if isinstance(value, str) else value
+
+
+_WHAT_FOLLOWS_A_NAME = re.compile(r"\s*(?:[,:(;]|\s[-–—]\s).*", re.DOTALL)
+
+
+def _is_same_name(one: Any, other: Any) -> bool:
+    """Return whether two names are one; either may say more, such as `Mara, harbour master`."""
+    if one == other or not (isinstance(one, str) and isinstance(other, str)):
+        return bool(one == other)
+    return one == _bare(other) or _bare(one) == other
+
+
+def _bare(name: str) -> str:
+    return _WHAT_FOLLOWS_A_NAME.sub("", name)
 
 
 _EVERYWHERE = (
