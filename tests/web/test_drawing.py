@@ -179,3 +179,23 @@ def test_a_slow_commit_stands_higher_than_a_quick_one() -> None:
     quick, slow = shapes(drawn("latency"), "mark").values()
     assert number(slow, "cy") < number(quick, "cy")
     assert number(slow, "cx") > number(quick, "cx")
+
+
+def test_where_nothing_was_refused_or_written_the_picture_says_so() -> None:
+    bare = TIMELINE._replace(marks=(), latencies=())
+    said = {name: "".join(ET.fromstring(PLOTS[name](bare, WIDTH)).itertext()) for name in PLOTS}
+    assert "nothing was refused" in said["refusals"]
+    assert "no event tells of a write" in said["latency"]
+    full = {name: "".join(drawn(name).itertext()) for name in PLOTS}
+    assert "nothing was refused" not in full["refusals"]
+    assert "no event tells" not in full["latency"]
+
+
+def test_each_line_over_time_is_named_above_the_plot() -> None:
+    sheet = drawn("plans")
+    ways = {path.attrib["class"] for path in sheet.iter(f"{SVG}path")}
+    named = {
+        line.attrib["class"] for line in sheet.iter(f"{SVG}line") if "step" in line.attrib["class"]
+    }
+    assert ways == named
+    assert {"complete", "planned"} <= {text.text for text in sheet.iter(f"{SVG}text")}

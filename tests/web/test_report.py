@@ -84,6 +84,17 @@ def test_it_needs_no_network_and_runs_no_script(team: Team) -> None:
     assert "url(" not in text
 
 
+def test_every_colour_of_the_lanes_is_explained_below_them(team: Team) -> None:
+    text = written(team, "a.html", "--phase", "1").decode()
+    card = text.partition("<h2>Lanes</h2>")[2].partition("</section>")[0]
+    lanes, _, legend = card.partition("</svg>")
+    kinds = set(re.findall(r'class="(?:bar|mark) (\w+)"', lanes))
+    assert kinds, "something is drawn"
+    for kind in kinds:
+        name = "opened" if kind == "gate" else kind
+        assert f'{name}"></span>' in legend, kind
+
+
 def test_it_has_every_artifact_version_gate_and_commit(team: Team) -> None:
     text = written(team, "a.html", "--phase", "1").decode()
     for path in team.git("ls-tree", "-r", "--name-only", "HEAD", PHASE).split():

@@ -156,6 +156,7 @@ def plans_over_time(timeline: Timeline, width: int) -> str:
         ways = "".join(f"H{scale.x(row[0])}V{y(row[which])}" for row in timeline.plans)
         way = f"M{scale.left} {y(0)}{ways}H{scale.right}"
         sheet.add("path", d=way, class_=f"step {name}")
+    _draw_line_legend(sheet, {"done": "complete", "all": "planned"})
     _draw_time_axis(sheet, scale, height - 34)
     return str(sheet)
 
@@ -288,6 +289,15 @@ def _draw_legend(sheet: SvgSheet, y: int, names: Sequence[str], left: int) -> No
         sheet.add("rect", x=round(x, 1), y=y - 9, width=10, height=10, rx=2, class_=f"bar {name}")
         sheet.add("text", name, x=round(x + 14, 1), y=y, class_="axis")
         x += 30 + len(name) * _LETTER
+
+
+def _draw_line_legend(sheet: SvgSheet, names: Mapping[str, str]) -> None:
+    """Draw above the plot what its lines mean; `names`: class of a line → its meaning."""
+    x = float(LEFT)
+    for kind, name in names.items():
+        sheet.add("line", x1=round(x, 1), x2=round(x + 20, 1), y1=7, y2=7, class_=f"step {kind}")
+        sheet.add("text", name, x=round(x + 26, 1), y=11, class_="axis")
+        x += 44 + len(name) * _LETTER
 
 
 def spell(name: str) -> str:
