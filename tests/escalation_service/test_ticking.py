@@ -541,6 +541,13 @@ def test_log_that_is_a_link_is_not_written_to(tmp_path: Path) -> None:
 # --- people ---
 
 
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Nobody has been told anything yet."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
 def _note(place: Office, hook: CommandHook) -> None:
     place.service.open(BLOCKER)
     (one,), _ = place.service.list(PHASE)
@@ -572,6 +579,42 @@ def test_command_that_fails_is_told_and_stops_nothing(
     failed: list[str] = []
     _note(office(), CommandHook(HookCommand(command), lambda event, *_: failed.append(event)))
     assert failed == ["sink.failed"]
+
+
+COUNTS = "import json, sys; open(sys.argv[1], 'a').write(json.load(sys.stdin)['title'] + '\\n')"
+
+
+def _hook(out: Path) -> CommandHook:
+    return CommandHook(HookCommand((sys.executable, "-c", COUNTS, str(out))), lambda *_: None)
+
+
+def test_the_daemons_of_two_work_trees_tell_their_user_once(
+    office: Callable[..., Office], tmp_path: Path
+) -> None:
+    place, out = office(), tmp_path / "out"
+    place.service.open(BLOCKER)
+    (one,), _ = place.service.list(PHASE)
+    last = one.history[-1]._replace(dt="2026-02-18T11:00:00Z")
+    elsewhere = one._replace(history=(*one.history, last))
+    for said in (one, elsewhere, one, elsewhere):
+        hook = _hook(out)
+        hook.notify(said, PHASE)
+        hook.close()
+    assert out.read_text().count("is asked") == 2
+
+
+@pytest.mark.parametrize("harm", ["a file is in the way", "it is damaged"])
+def test_who_cannot_remember_what_was_told_tells_it(
+    office: Callable[..., Office], own_state: Path, tmp_path: Path, harm: str
+) -> None:
+    if harm == "it is damaged":
+        (own_state / "yolo-fs").mkdir(parents=True)
+        (own_state / "yolo-fs/told.json").write_text('{"told": {')
+    else:
+        own_state.write_text("no folder")
+    out = tmp_path / "out"
+    _note(office(), _hook(out))
+    assert out.read_text().count("is asked") == 1
 
 
 WAITS = """\

@@ -8,6 +8,7 @@ docs/dev/faults.md#f56.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import os
@@ -21,10 +22,12 @@ from typing import IO, Any, NamedTuple
 
 from yolo_fs.artifacts.decide import EventSink
 from yolo_fs.core.ids import PhaseId
-from yolo_fs.core.reasons import Finding, Level, Reason, safe
+from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.escalations.log import EscalationProgress
+from yolo_fs.system.database import make_state_folder
 from yolo_fs.system.process_group import ProcessGroup, start_group
 from yolo_fs.system.readers import read_object
+from yolo_fs.system.store import Damaged, update
 from yolo_fs.workspace.settings import user_config_path
 
 TIMEOUT_S = 10.0
@@ -32,6 +35,9 @@ TIMEOUT_S = 10.0
 _MOST_SHOWN = 20
 """Notes that are spelled out in one run; the rest are only counted."""
 _MOST_WAITING = 1_000
+_MOST_TOLD = 1_000
+"""Notifications that are remembered for the user's other work trees and clones."""
+_TOLD_PATIENCE_S = 1.0
 _LAST_BYTES = 200
 """Number of bytes from the end of a failed command's stderr that are reported."""
 
@@ -96,8 +102,13 @@ class CommandHook:
             emit("config.rejected", "", finding.as_json())
 
     def notify(self, escalation: EscalationProgress, phase: PhaseId) -> None:
-        """Notify the user of an escalation's state; does not block."""
-        self.put(note_of(escalation, phase))
+        """Notify the user of an escalation's state; does not block.
+
+        Each work tree and clone of a team has a daemon that sees it: the first one notifies.
+        """
+        note = note_of(escalation, phase)
+        if self._words and _is_first_to_tell(note):
+            self.put(note)
 
     def put(self, note: Note) -> None:
         """Notify the user of something that has a `title`; does not block."""
@@ -160,6 +171,26 @@ class CommandHook:
         self._emit("sink.failed", "", {"sink": "command", "what": safe(what)})
 
 
+def _is_first_to_tell(note: Note) -> bool:
+    """Record that the user is told this; return whether no other daemon of theirs has done so.
+
+    Where nothing can be recorded the user is told: better twice than never.
+    """
+    key = hashlib.sha256(json.dumps(note, sort_keys=True).encode()).hexdigest()
+
+    def with_key(before: dict[str, Any] | Damaged | None) -> dict[str, Any] | None:
+        told = before.get("told") if isinstance(before, dict) else None
+        known = told if isinstance(told, list) else []
+        return None if key in known else {"told": [*known, key][-_MOST_TOLD:]}
+
+    try:
+        place = os.path.join(make_state_folder(), "told")
+        path, lock = f"{place}.json", f"{place}.lock"
+        return update(path, lock, with_key, _TOLD_PATIENCE_S, durable=False) is not None
+    except YoloError:
+        return True
+
+
 def _message(waiting: deque[Note]) -> dict[str, Any]:
     notes = list(waiting)
     kinds = "matters" if any("event" in note for note in notes) else "escalations"
@@ -182,6 +213,7 @@ def note_of(escalation: EscalationProgress, phase: PhaseId) -> dict[str, Any]:
         "holder": escalation.agent,
         "blocked": f"{escalation.department} {escalation.origin} (task {escalation.id.task})",
         "severity": escalation.severity,
+        "since": safe(last.dt) if last else "",
         "issue": safe(next((each.reason for each in escalation.history if not each.move), "")),
         "news": safe(last.reason) if last else "",
         "recommendation": safe(

@@ -489,6 +489,19 @@ def state_folder() -> str:
     return os.path.join(user_folder("XDG_STATE_HOME", ".local/state"), "yolo-fs")
 
 
+def make_state_folder() -> str:
+    """Make that folder, for this user alone, and return its path.
+
+    Raises:
+        YoloError: NOT_REGULAR, FOREIGN_OWNER, STORAGE_FAILED.
+    """
+    folder = state_folder()
+    with environment(folder):
+        os.makedirs(os.path.dirname(folder), exist_ok=True)
+        private_directory(folder)
+    return folder
+
+
 def _key() -> bytes | None:
     """Return the key of this user, made at the first call; None where none can be kept."""
     folder = state_folder()
@@ -496,9 +509,7 @@ def _key() -> bytes | None:
         key = _read_key(folder)
         if key is None:
             with contextlib.suppress(YoloError), environment(folder):
-                os.makedirs(os.path.dirname(folder), exist_ok=True)
-                private_directory(folder)
-                write_atomic(f"{folder}/key", os.urandom(_KEY_BYTES))
+                write_atomic(f"{make_state_folder()}/key", os.urandom(_KEY_BYTES))
             key = _read_key(folder)
         if key is None:
             return None
