@@ -62,3 +62,22 @@ def test_what_shows_that_a_task_is_done_is_said_once(
 ) -> None:
     fixed = corrected(PlanTask, task, by("03-05.plan.jsonl"))
     assert {key: fixed.get(key) for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({"tc": "2/3"}, (2, 3)),
+        ({"tc": "2 of 3"}, (2, 3)),
+        ({"tc": "2/3", "tt": 3}, (2, 3)),
+        ({"tc": "2/3", "tt": "3"}, (2, 3)),
+        ({"tc": "2/3", "tt": 4}, ("2/3", 4)),  # one of the two is wrong, and nobody knows which
+        ({"tc": "most/3", "tt": 3}, ("most/3", 3)),
+    ],
+)
+def test_tasks_done_of_all_are_two_numbers(
+    said: dict[str, Any], expected: tuple[object, object]
+) -> None:
+    given = {"s": "partial", "fm": ["README.md"], "built": ["A paragraph"]}
+    fixed = corrected(Summary, given | said, by("03-05.summary.jsonl"))
+    assert (fixed.get("tc"), fixed.get("tt")) == expected

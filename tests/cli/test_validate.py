@@ -116,6 +116,26 @@ def test_fault_is_told_with_file_and_line(root: Path, capsys: pytest.CaptureFixt
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("The login has no limit.\nThe token never ends.\n", "no line is JSON"),
+        ("id: C1\ncat: gap\nsev: minor\n", "the text is YAML"),
+        ("findings[2]{id,cat}:\n  C1,gap\n  C2,gap\n", "the text is TOON"),
+        ('{\n  "id": "C1",\n  "cat": "gap"\n}\n', "one JSON value is spread over 4 lines"),
+        ('{\n"id": "C1"\n}\n{\n"id": "C2"\n}\n', "JSON values are spread over several lines"),
+    ],
+)
+def test_a_file_in_another_form_is_one_fault_at_its_first_line(
+    root: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
+) -> None:
+    write(root, f"{PHASE}/critique.jsonl", text.encode())
+    code, answer = validate(root, capsys)
+    assert code == Exit.FINDINGS
+    (found,) = told(answer, "line", "message")
+    assert found[0] == 1 and message in found[1], found
+
+
 def test_warnings_alone_do_not_fail(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(root, f"{PHASE}/critique.jsonl", jsonl(FINDING | {"mood": "good"}))
     code, answer = validate(root, capsys)
