@@ -332,6 +332,25 @@ def test_what_a_department_owes_is_listed(tmp_path: Path) -> None:
     assert len(done.json["blocking_issues"]) == 2
 
 
+@pytest.mark.parametrize(
+    ("results", "issue"),
+    [
+        ({}, "test-results.jsonl not found"),
+        (
+            {"test-results.jsonl": lines({"dept": "uiux"})},
+            "no test results for department: frontend",
+        ),
+    ],
+)
+def test_test_results_that_are_not_there_are_told_from_those_of_others(
+    tmp_path: Path, results: Mapping[str, str], issue: str
+) -> None:
+    files = {name: text for name, text in WHOLE.items() if name != "test-results.jsonl"}
+    done = precheck(tmp_path, {**files, **results})
+    owed = {one["department"]: one["issues"] for one in done.json["departments"]}
+    assert owed["frontend"] == [issue]
+
+
 def test_one_department_needs_no_test_results(tmp_path: Path) -> None:
     assert precheck(tmp_path, {".handoff-backend-complete": ""}, {}).code == 0
 

@@ -164,6 +164,9 @@ class _planted:  # noqa: N801 - a context manager reads as a verb
             _forget_compiled(path)
 
 
+_NOT_LOADED = "ImportError while loading conftest"
+
+
 def _forget_compiled(path: Path) -> None:
     for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
         compiled.unlink()
@@ -177,6 +180,8 @@ def _tests(tests: Sequence[str], copy: Path, python: Path, *, stop: bool = True)
         asked, cwd=copy, capture_output=True, text=True, env=dict(_environment()), check=False
     )
     failed = _FAILED.findall(done.stdout)
+    if _NOT_LOADED in done.stdout + done.stderr:  # a bug may keep a module from being imported
+        return Outcome(True, _NOT_LOADED, time.monotonic() - began)
     if done.returncode not in (0, 1):
         raise BrokenError(
             f"pytest ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
