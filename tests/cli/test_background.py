@@ -182,14 +182,29 @@ def test_a_daemon_that_dies_early_leaves_its_last_words(
     assert "from an earlier run" not in answer["data"]["lines"]
 
 
-@pytest.mark.parametrize("verb", ["start", "stop", "restart", "logs"])
-def test_without_a_planning_tree_it_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str
+def test_a_daemon_is_stopped_while_a_branch_without_a_planning_tree_is_checked_out(
+    root: Path,
+) -> None:
+    assert state(cli(root, "start", "--wait")) == (Exit.DONE, "started")
+    (root / ".yolo-planning").rename(root / "elsewhere")
+    assert cli(root, "logs")[0] == Exit.DONE
+    assert cli(root, "restart")[1]["findings"][0]["reason"] == "not_initialised"
+    assert holder(lock(root)) is not None, "whoever cannot start it anew leaves it"
+    assert state(cli(root, "stop")) == (Exit.DONE, "stopped")
+    assert holder(lock(root)) is None
+
+
+@pytest.mark.parametrize(
+    ("verb", "reason"),
+    [("start", "not_initialised"), ("restart", "not_initialised"), ("stop", "not_running")],
+)
+def test_without_a_planning_tree_no_daemon_is_started(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str, reason: str
 ) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     code = run([verb, "-C", str(tmp_path), "--json"])
     assert code == Exit.NOT_HERE
-    assert json.loads(capsys.readouterr().out)["findings"][0]["reason"] == "not_initialised"
+    assert json.loads(capsys.readouterr().out)["findings"][0]["reason"] == reason
 
 
 # --- whom stop may signal --------------------------------------------------------------------------------------------

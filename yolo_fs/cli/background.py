@@ -73,7 +73,7 @@ def start(invocation: Invocation, *, wait: bool, timeout_s: float) -> Reply:
 @_timeout_option(30.0, "How long to wait for it to finish the work in hand.")
 def stop(invocation: Invocation, *, timeout_s: float) -> Reply:
     """Stop the daemon and wait until it is gone."""
-    pid = end(closed_repository(invocation), timeout_s)
+    pid = end(_repository_of(invocation), timeout_s)
     return _reply("stopped", pid, f"The daemon (process {pid}) has stopped.")
 
 
@@ -114,7 +114,7 @@ def logs(invocation: Invocation, *, is_followed: bool, count: int) -> Reply:
             "--follow never ends, --json is one envelope; 'yolo-fs events --follow --json' "
             "has both."
         )
-    path = log_path(closed_repository(invocation))
+    path = log_path(_repository_of(invocation))
     if is_followed:
         for line in follow(path, count):
             print(safe(line, _LINE_LENGTH), flush=True)
@@ -123,10 +123,22 @@ def logs(invocation: Invocation, *, is_followed: bool, count: int) -> Reply:
 
 
 def closed_repository(invocation: Invocation) -> Repository:
-    """Return the current repository with its git processes ended."""
+    """Return the current repository with its git processes ended.
+
+    Raises:
+        YoloError: NOT_INITIALISED, NOT_REGULAR where it has no planning tree.
+    """
+    repository = _repository_of(invocation)
+    planning_root(repository.root)
+    return repository
+
+
+def _repository_of(invocation: Invocation) -> Repository:
+    """Return the current repository, which need not have a planning tree any more: a daemon that
+    runs goes on while a branch without one is checked out.
+    """
     repository = Repository(invocation.start)
     repository.close()
-    planning_root(repository.root)
     return repository
 
 
@@ -230,7 +242,7 @@ def install(invocation: Invocation, *, system: str | None) -> Reply:
 @_system_options
 def uninstall(invocation: Invocation, *, system: str | None) -> Reply:
     """Remove the service file, once it is no longer enabled."""
-    unit = _choose_unit(closed_repository(invocation), system)
+    unit = _choose_unit(_repository_of(invocation), system)
     state = remove(unit)
     return _report_unit(
         unit, state, f"If it still runs:  {unit.disable}" if state == "uninstalled" else ""

@@ -90,7 +90,10 @@ def stamps_of(root: str) -> tuple[Stamp | None, ...]:
     return tuple(stamp_at(path) for path in (os.path.join(root, CONFIG), user_config_path()))
 
 
-def not_initialised(root: str, hint: str = "Run 'yolo-fs init' first.") -> YoloError:
+_HOW_TO_BEGIN = "Run 'yolo-fs init' first, or check out a branch that has one."
+
+
+def not_initialised(root: str, hint: str = _HOW_TO_BEGIN) -> YoloError:
     """Return the error of a work tree without a planning tree; it names one that lies deeper."""
     from glob import iglob
 
