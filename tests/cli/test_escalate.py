@@ -103,6 +103,68 @@ def test_a_commit_from_before_the_escalation_shows_no_progress(
     assert (code, said["data"]["escalation"]["standing"]) == (Exit.DONE, "resolved")
 
 
+def commit_file(root: Path, path: str, text: str, subject: str) -> str:
+    """Commit a file of this text, and return the commit."""
+
+    def git(*words: str) -> str:
+        given = ("git", "-C", str(root), "-c", "user.name=T", "-c", "user.email=t@e", *words)
+        return subprocess.run(given, check=True, capture_output=True, text=True).stdout.strip()
+
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text)
+    git("add", "--", path)
+    git("commit", "-qm", subject, "--", path)
+    return git("rev-parse", "HEAD")
+
+
+def test_only_a_commit_of_the_plan_on_this_branch_shows_that_its_task_goes_on(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = ".yolo-planning/phases/01-auth"
+    mh = {"tr": ["It works"], "ar": [], "kl": []}
+    header = {"p": "01", "n": "02", "t": "Login", "w": 1, "d": [], "obj": "Log in", "mh": mh}
+    task = {"id": "T3", "tp": "auto", "a": "Do", "f": ["src/login"], "v": "Look", "done": "Done"}
+    plan = "".join(json.dumps(line) + "\n" for line in (header, task))
+    commit_file(root, f"{folder}/01-02.plan.jsonl", plan, "docs(01): plan 01-02")
+    escalate(root, capsys, "open", *message(root, BLOCKER))
+    escalate(root, capsys, "resolve", NAME, "--decision", "another path")
+
+    def refused(commit: str) -> str:
+        code, said = escalate(root, capsys, "resolve", NAME, "--by", "dev", "--commit", commit)
+        assert code == Exit.FINDINGS
+        return json.dumps(said["findings"])
+
+    for path, subject in (
+        ("README.md", "docs: other"),
+        ("src/logins.ts", "feat(01): beside it"),
+        (f"{folder}/critique.jsonl", "docs(01): critique and gap analysis"),
+    ):
+        misfit = commit_file(root, path, "{}\n", subject)
+        assert "neither names 01-02/T3 nor changes a file of its plan" in refused(misfit), subject
+    aside = commit_file(root, "src/login/a.ts", "aside\n", "feat(01-02): T3 elsewhere")
+    back = ("git", "-C", str(root), "reset", "-q", "--hard", "HEAD~1")
+    subprocess.run(back, check=True)
+    assert f"{aside} is not on this branch" in refused(aside)
+    work = commit_file(root, "src/login/a.ts", "work\n", "fix: the path")
+    code, said = escalate(root, capsys, "resolve", NAME, "--by", "dev", "--commit", work)
+    assert (code, said["data"]["escalation"]["standing"]) == (Exit.DONE, "resolved")
+
+
+def test_whoever_resolves_what_is_resolved_is_not_told_that_somebody_holds_it(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    escalate(root, capsys, "open", *message(root, BLOCKER))
+    escalate(root, capsys, "resolve", NAME, "--decision", "another path")
+    commit = commit_file(root, "a.ts", "work\n", "feat(01-02): T3 the path")
+    words = ["escalate", "resolve", NAME, "--by", "dev", "--commit", commit, "-C", str(root)]
+    assert run(words) == Exit.DONE
+    capsys.readouterr()
+    assert run([*words, "--reason", "again"]) == Exit.FINDINGS
+    shown = capsys.readouterr()
+    assert "resolved already" in shown.out + shown.err
+    assert "still holds" not in shown.out + shown.err
+
+
 @pytest.mark.proves("002:114")
 def test_the_failed_audit_of_one_department_lets_no_other_go_past_the_chain(
     root: Path, capsys: pytest.CaptureFixture[str]

@@ -309,9 +309,9 @@ def show_done(console: Console, done: MoveResult) -> None:
     if done.progress is None:
         return
     if done.is_refused:
-        console.print(
-            safe(f"nothing changed: {done.progress.agent} still holds {done.progress.id}")
-        )
+        if done.progress.is_open:
+            held = f"nothing changed: {done.progress.agent} still holds {done.progress.id}"
+            console.print(safe(held))
         return
     for line in (*_lines(done.progress), *(("already logged",) if done.already else ())):
         console.print(line)

@@ -41,9 +41,10 @@ from yolo_fs.escalations.log import (
     station,
 )
 from yolo_fs.escalations.machine import advance, begin, wanting
-from yolo_fs.evidence.facts import Switches
+from yolo_fs.evidence.facts import Switches, touches
 from yolo_fs.git.commit_object import read_commit_object
 from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
 from yolo_fs.protocol.roster import department_said
 from yolo_fs.system.files import Content, names_in, read, stamp_at
@@ -418,9 +419,8 @@ class Escalations:
         escalation: EscalationProgress | None,
     ) -> tuple[Finding, ...]:
         """Return claims without evidence: a commit made since, a failed audit."""
-        message = (
-            self._is_no_progress(new.shown_by, escalation) if _names_commit(new.shown_by) else ""
-        )
+        is_claimed = _names_commit(new.shown_by) and not request.is_over
+        message = self._is_no_progress(new.shown_by, escalation) if is_claimed else ""
         if message:
             expected = "the commit that carries the task on"
             return (Finding(Reason.UNKNOWN_COMMIT, LOG, 0, "/ref", message, expected),)
@@ -439,18 +439,34 @@ class Escalations:
         return ()
 
     def _is_no_progress(self, name: str, escalation: EscalationProgress | None) -> str:
-        """Return why a commit is no evidence that the task goes on; empty if it is."""
+        """Return why a commit is no evidence that the task goes on; empty if it is.
+
+        It is on this branch, and names the task or its plan, or changes a file of the plan.
+        """
         git_object = self._repository.objects.read(f"{name}^{{commit}}")
         if git_object is None or git_object.kind != "commit":
             return f"{name} is no commit of this repository"
-        made = read_commit_object(git_object.body)
+        if escalation is None:
+            return ""
+        made, task = read_commit_object(git_object.body), escalation.id.task
         of = purpose_of(undone_by(made.subject)[0])
-        if escalation is not None and of and of.plan not in (None, escalation.id.task.plan):
+        if of and of.plan not in (None, task.plan):
             return f"{name} is work on {of.plan}"
-        if escalation is not None and made.at_s < int(escalation.opened_at.timestamp()) - int(
-            AHEAD.total_seconds()
-        ):
+        if made.at_s < int(escalation.opened_at.timestamp()) - int(AHEAD.total_seconds()):
             return f"{name} is older than the escalation"
+        team = Team(self._repository, self._settings)
+        phases = team.phases(self._repository.head().tip)
+        commit = team.history_index.commit(name)
+        if commit is None:
+            return f"{name} is not on this branch"
+        if str(escalation.id) in made.subject or (of and of.plan and not of.step):
+            return ""
+        plans = (plan for phase in phases for plan in phase.facts.plans if plan.id == task.plan)
+        files = frozenset(file for plan in plans for file in plan.files)
+        changed = commit.files  # unknown, and so empty, in a clone without trees
+        work = {path for path in changed if not path.startswith(f"{PLANNING_ROOT}/")}
+        if changed and not (touches(files, changed) if files else work):
+            return f"{name} neither names {task} nor changes a file of its plan"
         return ""
 
 
