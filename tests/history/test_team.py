@@ -612,3 +612,48 @@ def test_a_commit_of_another_plans_files_alone_finishes_no_task_whatever_its_sub
     done = team.user_commits("feat(01-01): T1 load the keys", "src/elsewhere.ts")
     (phase,) = facts_of(team)
     assert phase.task_commits["01-01/T1"] == done
+
+
+@pytest.mark.proves("002:121")
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "fix(02-01): T1 elsewhere",
+        "fix(01-02): T1 elsewhere",
+        "docs(01): code review 01-01",
+        "docs(01): summary 01-01",
+        "test(01): RED phase tests for plan 01-01",
+        "tweak the keys",
+    ],
+)
+def test_whatever_changed_a_judged_file_its_verdict_is_asked_again(
+    team: Team, subject: str
+) -> None:
+    """What a commit changed counts, and not what it says that it is."""
+    summarise(team)
+    team.artifact(
+        "verification.jsonl",
+        (team.examples / "verification/ok/pass_with_warning.jsonl").read_text(),
+    )
+    team.once()
+    assert asked_again(team, "verification") == []
+    team.file("src/auth/tokens.ts", "changed\n")
+    team.user_commits(subject, "src/auth/tokens.ts")
+    (wanted,) = asked_again(team, "verification")
+    assert "source of 01-01" in wanted
+
+
+def test_a_file_that_another_plan_of_the_department_claims_is_judged_with_that_plan(
+    team: Team,
+) -> None:
+    summarise(team)
+    plan = (team.root / ".yolo-planning/phases/01-auth/01-01.plan.jsonl").read_text()
+    team.artifact("01-02.plan.jsonl", plan.replace('"n":"01"', '"n":"02"'))
+    team.once()
+    review(team, "approve", 1)
+    works(team, "fix(01-02): T1 the same file", "2\n")
+    with Repository(str(team.root)) as repository:
+        (phase,) = Facts(repository, load(repository.root)).phases(team.head())
+    steps = phase.progress.departments[0].steps
+    (missing,) = [one.missing for one in steps if one.step.key == "code_review"]
+    assert not [lack for lack in missing if "01-01" in lack and "older" in lack]

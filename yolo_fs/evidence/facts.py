@@ -173,6 +173,9 @@ class PhaseFacts:
     """
     work: tuple[Work, ...] = ()
     """The source commits of the plans, oldest first."""
+    changes: tuple[Work, ...] = ()
+    """Commits that changed what was judged of a plan, and are something else by their subject: they
+    reopen a step, and repair nothing."""
     at_s: int = 0
     """Time of the commit that the facts describe, seconds since the epoch."""
     home: str = PLANNING_ROOT

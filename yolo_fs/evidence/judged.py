@@ -172,7 +172,7 @@ def _sources(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
     named: dict[str, list[Plan]] = {}
     for plan in plans_of(facts):
         named.setdefault(str(plan.id), []).append(plan)
-    for work in facts.work:
+    for work in (*facts.work, *facts.changes):
         if work.position != NOWHERE and is_work_of(work, department, named.get(work.plan, ())):
             commit = f" ({work.commit[:SHORT]})" if work.commit else ""
             first = _mended(facts, department, work.position)

@@ -359,15 +359,13 @@ class HistoryIndex:
         )
         return tuple(self._commits(query, plan))
 
-    def without_plan(self, after: int) -> list[IndexedCommit]:
-        """Return the commits beyond a position that no coordinator made and that name no plan,
-        oldest first.
-        """
+    def made_by_others(self, after: int) -> list[IndexedCommit]:
+        """Return the commits beyond a position that no coordinator made, oldest first."""
         query = (
             f"select {_COMMIT} where c.position > ? and not c.ours and +c.position <= ?"
             " order by c.position, c.height"
         )
-        return [commit for commit in self._commits(query, after) if not _names_plan(commit.subject)]
+        return list(self._commits(query, after))
 
     def mark_of_work(self, plan: str) -> tuple[object, object]:
         """Return a value that changes whenever `work_on` may."""
@@ -644,9 +642,13 @@ class HistoryIndex:
         return content.data.decode("utf-8", "replace") if isinstance(content, Content) else ""
 
 
-def _names_plan(subject: str) -> bool:
+def plan_in(subject: str) -> tuple[str, bool]:
+    """Return the plan that a subject names, empty for none, and whether the commit is work on it
+    and not an artifact of it.
+    """
     purpose = purpose_of(undone_by(subject)[0])
-    return purpose is not None and purpose.plan is not None
+    named = str(purpose.plan) if purpose and purpose.plan else ""
+    return named, bool(purpose and named and not purpose.step)
 
 
 class _Writer:

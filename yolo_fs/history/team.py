@@ -46,7 +46,13 @@ from yolo_fs.git.history import changes_in
 from yolo_fs.git.object_format import GitObject
 from yolo_fs.git.repository import Repository
 from yolo_fs.handoffs.contents import PHASE_HANDOFF, handoff_into
-from yolo_fs.history.index import NO_CHANGE, HistoryIndex, IndexedCommit, PathChange
+from yolo_fs.history.index import (
+    NO_CHANGE,
+    HistoryIndex,
+    IndexedCommit,
+    PathChange,
+    plan_in,
+)
 from yolo_fs.loops.facts import ROUNDS_OF, WITH_ROUNDS, LoopFacts, LoopProgress, goes_on, of_former
 from yolo_fs.loops.rounds import AFTER_REWORK, loops
 from yolo_fs.phase.phase import Phase
@@ -107,7 +113,7 @@ class Team:
         """Numbers that two phases have, as of the commit that was asked for last."""
         self._works: dict[str, tuple[object, tuple[Work, ...]]] = {}
         """Plan → mark of its source commits, and these commits."""
-        self._unnamed: _UnnamedCommits | None = None
+        self._changes: _SourceChanges | None = None
         self._in_order: dict[PhaseId, object] = {}
         """Signed-off phase → of what it was found that no verdict in it came too early."""
         self._elsewhere: dict[object, bool] = {}
@@ -357,6 +363,7 @@ class Team:
         signed_off, signed_at = self._sign_off(phase, own) if is_only else ("", NOWHERE)
         if not signed_off:
             asking |= JUDGED_BY.keys()
+        is_open = not (signed_off or _is_said_complete(own, int(phase.number)))
         facts = PhaseFacts(
             phase=phase,
             filed=own,
@@ -368,11 +375,8 @@ class Team:
             signed_off_at=signed_at,
             versions={**self._versions_of(own, asking), **self._versions_since(own, signed_at)},
             withdrawn={} if signed_off else dict(self._find_withdrawn(own, switches)),
-            work=self.collect_work(
-                own, is_open=not (signed_off or _is_said_complete(own, int(phase.number)))
-            )
-            if asking
-            else (),
+            work=self.collect_work(own, is_open=is_open) if asking else (),
+            changes=tuple(self._find_changes_by_others(own, names_plan=True)) if is_open else (),
         )
         if signed_off and not self._was_in_order(facts):
             # Only the past tells which of what came after its verdict was mended.
@@ -530,13 +534,15 @@ class Team:
                 self._made[each.commit, each.path] = each.blob
 
     def collect_work(self, filed: Sequence[Filed], *, is_open: bool = False) -> tuple[Work, ...]:
-        """Return the work on a phase's plans; in an open phase, what names no plan as well."""
+        """Return the work on a phase's plans; in an open phase, also what else changed their
+        files after a verdict.
+        """
         plans = {
             str(artifact.place.plan) for artifact in filed if artifact.place.artifact.kind == "plan"
         }
         work: Iterable[Work] = chain.from_iterable(map(self._work_of_plan, plans))
         if is_open:
-            work = chain(work, self._find_unnamed_work(filed))
+            work = chain(work, self._find_changes_by_others(filed, names_plan=False))
         if doubled := [plan for plan in plans_in(filed) if plan.id.phase in self._doubled]:
             files = frozenset(chain.from_iterable(plan.files for plan in doubled))
             work = (commit for commit in work if touches(files, commit.files))
@@ -555,13 +561,30 @@ class Team:
             known = self._works[plan] = mark, tuple(work)
         return known[1]
 
-    def _find_unnamed_work(self, filed: Sequence[Filed]) -> Iterator[Work]:
-        """Yield the commits that name no plan and changed a file of one after a verdict on it."""
+    def _find_changes_by_others(
+        self, filed: Sequence[Filed], *, names_plan: bool
+    ) -> Iterator[Work]:
+        """Yield the commits that are not work on a plan by their subject, and changed what a
+        verdict on it had judged: those that name a plan all the same, or those that name none.
+
+        What another plan of the department claims as its own file is judged with that plan.
+        """
         judged = [one.position for one in filed if one.place.artifact.kind in JUDGED_BY]
         plans = plans_in(filed) if judged and NOWHERE not in judged else ()
-        for commit, touched in self._commits_without_plan(min(judged)) if plans else ():
-            for plan in plans:
-                if not touched.isdisjoint(file.rstrip("/") for file in plan.files):
+        files_of = [(plan, _judged_files(plan, filed)) for plan in plans]
+        every_file = frozenset(chain.from_iterable(files for _, files in files_of))
+        for change in self._changes_by_others(min(judged)) if plans else ():
+            if bool(change.plan) is not names_plan or change.touched.isdisjoint(every_file):
+                continue
+            claimed = {
+                (plan.department, file)
+                for plan, files in files_of
+                if change.is_work and str(plan.id) == change.plan
+                for file in files
+            }
+            for plan, files in files_of:
+                if any((plan.department, file) not in claimed for file in change.touched & files):
+                    commit = change.commit
                     yield Work(
                         str(plan.id),
                         commit.at_s,
@@ -571,17 +594,18 @@ class Team:
                         commit.oid,
                     )
 
-    def _commits_without_plan(self, after: int) -> Iterator[_Unnamed]:
-        """Yield the commits beyond a position that name no plan, each with the paths that it
-        changed and the folders above them; only new ones are read.
+    def _changes_by_others(self, after: int) -> Iterator[_SourceChange]:
+        """Yield the commits beyond a position that changed anything but the planning tree; only
+        new ones are read.
         """
         history = self.history_index
-        known, at = self._unnamed, history.position_of(history.tip)
+        known, at = self._changes, history.position_of(history.tip)
         if known is None or known.reading is not history.reading or after < known.after:
-            known = _UnnamedCommits(history.reading, after, after, [])
+            known = _SourceChanges(history.reading, after, after, [])
         if known.up_to < at:
-            known.commits.extend(map(_with_folders, history.without_plan(known.up_to)))
-            known = self._unnamed = known._replace(up_to=at)
+            fresh = map(_with_folders, history.made_by_others(known.up_to))
+            known.commits.extend(change for change in fresh if change.touched)
+            known = self._changes = known._replace(up_to=at)
         yield from (one for one in known.commits if after < one.commit.position <= at)
 
     def _find_named_commits(self, filed: Sequence[Filed]) -> dict[str, SourceCommit]:
@@ -782,28 +806,45 @@ def _is_said_complete(filed: Iterable[Filed], phase: int) -> bool:
     return any((line.get("ph"), line.get("st")) == (phase, "complete") for line in said)
 
 
-class _Unnamed(NamedTuple):
-    """A commit that names no plan."""
+class _SourceChange(NamedTuple):
+    """A commit that no coordinator made."""
 
     commit: IndexedCommit
+    plan: str
+    """The plan that its subject names; empty for none."""
+    is_work: bool
+    """Whether it is work on that plan by its subject, and not an artifact of it."""
     touched: frozenset[str]
     """The paths that it changed, and the folders above them."""
 
 
-class _UnnamedCommits(NamedTuple):
-    """The commits of a part of history that name no plan."""
+class _SourceChanges(NamedTuple):
+    """The commits of a part of history that changed more than the planning tree."""
 
     reading: object
     after: int
     up_to: int
     """They lie beyond the one position and not beyond the other."""
-    commits: list[_Unnamed]
+    commits: list[_SourceChange]
 
 
-def _with_folders(commit: IndexedCommit) -> _Unnamed:
+def _with_folders(commit: IndexedCommit) -> _SourceChange:
     source = [path for path in commit.paths if not path.startswith(f"{PLANNING_ROOT}/")]
     above = {path[:at] for path in source for at, char in enumerate(path) if char == "/"}
-    return _Unnamed(commit, frozenset((*source, *above)))
+    return _SourceChange(commit, *plan_in(commit.subject), frozenset((*source, *above)))
+
+
+def _judged_files(plan: Plan, filed: Iterable[Filed]) -> frozenset[str]:
+    """Return the files of a plan, with those of its tests: the results rest on them."""
+    tests = (
+        path
+        for one in filed
+        if one.place.artifact.kind == "test-plan" and one.place.department == plan.department
+        for line in one.lines
+        if line.get("plan") == str(plan.id)
+        for path in texts(line.get("tf"))
+    )
+    return frozenset(path.rstrip("/") for path in (*plan.files, *tests))
 
 
 _HELD: list[Team] = []
