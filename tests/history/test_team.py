@@ -16,7 +16,7 @@ from tests.support.teams import CLAIM, EXAMPLES, Team
 from yolo_fs.artifacts.table import ARTIFACTS, Home
 from yolo_fs.cli.main import run
 from yolo_fs.evidence.facts import PhaseFacts, withdrawn_from
-from yolo_fs.evidence.judged import came_later
+from yolo_fs.evidence.judged import came_later, later_than
 from yolo_fs.git import history
 from yolo_fs.git.repository import Repository
 from yolo_fs.history import team as history_team
@@ -652,8 +652,11 @@ def test_a_file_that_another_plan_of_the_department_claims_is_judged_with_that_p
     team.once()
     review(team, "approve", 1)
     works(team, "fix(01-02): T1 the same file", "2\n")
-    with Repository(str(team.root)) as repository:
-        (phase,) = Facts(repository, load(repository.root)).phases(team.head())
-    steps = phase.progress.departments[0].steps
-    (missing,) = [one.missing for one in steps if one.step.key == "code_review"]
-    assert not [lack for lack in missing if "01-01" in lack and "older" in lack]
+    (phase,) = facts_of(team)
+    (judged,) = phase.of_kind("code-review")
+
+    def later(plan: str) -> list[str]:
+        found = later_than(phase, "code-review", judged.position, DEFAULT_DEPARTMENT, plan)
+        return [thing.what for thing in found]
+
+    assert (len(later("01-02")), later("01-01")) == (1, [])
