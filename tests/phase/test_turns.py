@@ -213,6 +213,16 @@ def test_behind_a_closed_gate_whoever_owes_its_evidence_acts() -> None:
     assert "gate integration is closed: frontend → backend: no login page" in found.why
 
 
+def test_nobody_is_asked_for_a_sign_off_that_what_is_open_would_refuse() -> None:
+    unsigned = {"../../state.json": [{"ph": 1, "st": "active"}]}
+    blocked = {"from_dept": "frontend", "to_dept": "backend", "blockers": ["no login page"]}
+    assert turn(unsigned).command == "yolo-fs phase sign-off 1"
+    found = turn({**unsigned, "dept-handoff.jsonl": [blocked]})
+    assert (found.agent, found.command) == ("lead", "")
+    assert "frontend → backend: no login page" in found.why
+    assert found.sentence == "lead settles what is open"
+
+
 @pytest.mark.parametrize(
     ("file", "agent"),
     [

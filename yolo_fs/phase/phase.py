@@ -44,7 +44,7 @@ from yolo_fs.phase.progress import DepartmentStatus, Next, PhaseStatus, fold
 from yolo_fs.phase.view import View
 from yolo_fs.phase.waits import Alarm, Wait, cycles, orphans, suppliers, waits_of
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role, name_in
-from yolo_fs.protocol.gates import GATE_BY_NAME, QA_REMEDIES, Outcome, Owed
+from yolo_fs.protocol.gates import GATE_BY_NAME, INTEGRATION, QA_REMEDIES, Outcome, Owed
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 
@@ -74,6 +74,11 @@ class Phase:
         if closed:
             missing = [gate.why_closed for gate in closed]
             status = status.behind_gates(missing, asked_by_gate(closed[0]))
+        elif self._is_at_sign_off and (owed := self._owed_before_sign_off):
+            gate, at = owed
+            status = status.behind_gates(
+                [f"gate {gate.name} is closed: {gate.missing[at]}"], asked_by_gate(gate, at)
+            )
         if status.is_complete:  # what nobody waits for, such as documentation, is asked of nobody
             idle = tuple(department._replace(next=None) for department in status.departments)
             return status._replace(departments=idle, next=None)
@@ -89,6 +94,18 @@ class Phase:
     def closed_before_sign_off(self) -> tuple[GateStatus, ...]:
         """The closed gates that a sign-off needs; integration may come after it."""
         return tuple(gate for gate in self.gates if gate.holds_sign_off)
+
+    @property
+    def _owed_before_sign_off(self) -> tuple[GateStatus, int] | None:
+        """The integration gate, and which of its missing pieces nobody may sign off with: any but
+        its own record, which may come after the sign-off.
+        """
+        failing = {lack for _, lacks in self.integration_checks.values() for lack in lacks}
+        gates = (gate for gate in self.gates if gate.name == INTEGRATION and gate.blocking)
+        owed = (
+            (gate, at) for gate in gates for at, lack in enumerate(gate.missing) if lack in failing
+        )
+        return next(owed, None)
 
     @property
     def _is_at_sign_off(self) -> bool:
@@ -440,7 +457,8 @@ def asked_by_gate(gate: GateStatus, at: int = 0) -> Next:
     if row and row.owed_by is Owed.REQUIRED and department not in row.requires:
         department = row.requires[0]
     why = f"gate {gate.name} is closed: {lack}"
-    return Next(step.key, name_in(step.agents[0], department), (lack.file,), why=why)
+    act = "" if place and place.artifact.step else "settles what is open"
+    return Next(step.key, name_in(step.agents[0], department), (lack.file,), why=why, act=act)
 
 
 def _lacks_task(turn: Next) -> bool:
