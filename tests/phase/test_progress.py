@@ -275,6 +275,38 @@ def test_a_task_that_a_plan_gets_after_its_summary_is_still_to_be_done() -> None
     assert placed(8, 8).departments[0].plans[1].is_done  # a squash brought both
 
 
+def test_tests_of_a_task_that_is_not_there_are_none_of_the_one_that_is() -> None:
+    content = complete()
+    content["test-plan.jsonl"][0]["id"] = "T9"
+    (missing,) = step(fold(facts(content)), "test_authoring").missing
+    assert missing == "test-plan.jsonl has tests of 01-01/T9, which is no task, and none of T1"
+
+
+@pytest.mark.parametrize(
+    ("tasks", "subject", "is_done"),
+    [
+        (["T9"], "feat(01-02): T1 the store", False),  # another task in the place of the done one
+        (["T1"], "feat(01-02): T1 the store", True),
+        (["T9"], "feat(01-02): the store", True),  # whoever names no task has done no other one
+    ],
+)
+def test_a_task_that_takes_the_place_of_a_done_one_is_still_to_be_done(
+    tasks: list[str], subject: str, is_done: bool
+) -> None:
+    content = complete()
+    header, task, *_ = content["01-02.plan.jsonl"]
+    content["01-02.plan.jsonl"] = [header, *(task | {"id": each} for each in tasks)]
+    commits = {name: each._replace(subject=subject) for name, each in COMMITS.items()}
+    known = facts(content, commits=commits)
+    at = {"01-02.plan.jsonl": 9, "01-02.summary.jsonl": 8}
+    moved = (one for one in known.filed if one.place.name in at)
+    status = fold(known.with_filed(*(one._replace(position=at[one.place.name]) for one in moved)))
+    plan = status.departments[0].plans[1]
+    assert plan.is_done is is_done
+    if not is_done:
+        assert plan.missing == ("task 01-02/T9 has no commit since commit of 01",)
+
+
 @pytest.mark.parametrize("word", ["partial", "failed"])
 def test_a_summary_that_does_not_say_complete_leaves_the_plan_open(word: str) -> None:
     plan = fold(facts(changed("01-01.summary.jsonl", s=word))).departments[0].plans[0]

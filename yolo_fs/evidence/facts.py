@@ -15,6 +15,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple, TypeVar
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.artifacts.naming import purpose_of
 from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.core.ids import SHORT, PhaseId, PlanId, TaskRef
 from yolo_fs.core.reasons import safe
@@ -515,19 +516,30 @@ def _standing(facts: PhaseFacts, plan: Plan) -> tuple[PlanStanding, tuple[str, .
     summary = filed.lines[0]
     if summary.get("s") != "complete":
         return (PlanStanding.FAILED if summary.get("s") == "failed" else PlanStanding.PARTIAL), ()
-    missing = (*_find_later_tasks(plan, filed), *_lacking(facts, plan, summary))
+    missing = (*_find_later_tasks(facts, plan, filed), *_lacking(facts, plan, summary))
     return (PlanStanding.CLAIMED if missing else PlanStanding.COMPLETE), missing
 
 
-def _find_later_tasks(plan: Plan, summary: Filed) -> Iterator[str]:
-    """Yield what the plan has more than a summary that is older than it."""
+def _find_later_tasks(facts: PhaseFacts, plan: Plan, summary: Filed) -> Iterator[str]:
+    """Yield the tasks that the plan has only since after its summary: more of them, or others in
+    the place of those that the summary's commits name.
+    """
+    if not plan.position > summary.position != NOWHERE:
+        return
     total = summary.lines[0].get("tt")
-    is_later = plan.position > summary.position != NOWHERE
-    if is_later and isinstance(total, int) and len(plan.tasks) > total:
+    if isinstance(total, int) and len(plan.tasks) > total:
         yield (
             f"plan {plan.id} has {len(plan.tasks)} tasks since {plan.commit[:SHORT]}, "
             f"the summary counts {total}"
         )
+        return
+    ids = {f"{plan.id}/{task.get('id')}" for task in plan.tasks}
+    commits = (facts.commits.get(name) for name in texts(summary.lines[0].get("ch")))
+    purposes = (purpose_of(commit.subject) for commit in commits if commit)
+    named = {str(each.task) for each in purposes if each and each.task and each.plan == plan.id}
+    for task in plan.tasks if named - ids else ():
+        if not commit_of_task(facts, plan, task):
+            yield f"task {plan.id}/{task.get('id')} has no commit since {plan.commit[:SHORT]}"
 
 
 def _lacking(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> Iterator[str]:

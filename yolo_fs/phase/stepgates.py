@@ -230,6 +230,13 @@ def _red_tests(view: View) -> Iterator[str]:
     for plan in view.plan_files if all_present(lines, "plan") else ():
         if str(plan.id) not in tested and any(task.get("ts") for task in plan.tasks):
             yield f"{_named(view, 'test-plan.jsonl')} has no test of plan {plan.id}"
+            continue
+        tasks = {str(task.get("id")): bool(task.get("ts")) for task in plan.tasks}
+        ids = {str(line.get("id")) for line in lines if str(line.get("plan")) == str(plan.id)}
+        for name in (task for task, has_tests in tasks.items() if has_tests and task not in ids):
+            for other in sorted(ids - tasks.keys())[:1]:  # the tests of a task that is not there
+                tests = f"{_named(view, 'test-plan.jsonl')} has tests of {plan.id}/{other}"
+                yield f"{tests}, which is no task, and none of {name}"
 
 
 def _summaries(view: View) -> Iterator[str]:
