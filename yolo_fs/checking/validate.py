@@ -54,7 +54,13 @@ from yolo_fs.workspace.planning_tree import (
     found_from,
     trees_above,
 )
-from yolo_fs.workspace.settings import Settings, load_in_force, not_initialised
+from yolo_fs.workspace.settings import (
+    Settings,
+    load_in_force,
+    not_initialised,
+    user_config_path,
+)
+from yolo_fs.workspace.user_config import examine
 
 STDIN = "-"
 
@@ -130,12 +136,22 @@ class Validator:
         """Check files, and the recognised files in folders."""
         for path in paths:
             full = self._find(path)
-            if _is_folder(full) and not _is_like_file(full):
+            if self._kind is None and _is_user_config(full):
+                yield self._check_user_config(path)
+            elif _is_folder(full) and not _is_like_file(full):
                 shown = "" if path in (".", "./") else f"{path.rstrip('/')}/"
                 yield from self._folder(full, "", shown)
             else:
                 checked = self._file(os.path.dirname(full), os.path.basename(full), path)
                 yield self._add_misplacement(checked, full)
+
+    def _check_user_config(self, shown: str) -> CheckedFile:
+        """Check the user's own configuration, which may be a link."""
+        folder, name = os.path.split(os.path.realpath(user_config_path()))
+        data = WorkTree(folder, self.max_bytes).content(name)
+        if isinstance(data, Finding):
+            return CheckedFile(shown, (replace(data, path=shown),))
+        return CheckedFile(shown, examine(data, shown), data=data)
 
     def staged(self, paths: Sequence[str] = ()) -> Iterator[CheckedFile]:
         """Check what the index would commit; only `paths`, if given."""
@@ -365,6 +381,11 @@ class Validator:
 
 def _is_folder(full: str) -> bool:
     return os.path.isdir(full) and not os.path.islink(full)
+
+
+def _is_user_config(full: str) -> bool:
+    own = user_config_path()
+    return os.path.lexists(own) and os.path.realpath(full) == os.path.realpath(own)
 
 
 def _is_like_file(full: str) -> bool:

@@ -292,6 +292,11 @@ def read_lines(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
     return finish(report, text, records)
 
 
+_ADVISED_BY_LINE = (Reason.JSON_PARSE_ERROR, Reason.NOT_AN_OBJECT)
+_WHOLE = "write one whole object, and nothing else"
+"""Advice for these, in a file that is no JSONL."""
+
+
 def read_object(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
     """Read a file that is one JSON object, on any number of lines: one record, of line 1.
 
@@ -307,6 +312,8 @@ def read_object(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
     if faults:
         wreck = [(row, fault) for row, line in enumerate(lines) if (fault := debris(line))]
         for row, fault in wreck or faults:
+            if fault.reason in _ADVISED_BY_LINE and not fault.hint:
+                fault = fault._replace(expected="one JSON object", hint=_WHOLE)
             report.add_fault(row + 1, fault)
         return finish(report, text)
     if text.torn:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -25,7 +27,8 @@ from yolo_fs.system.readers import read_object
 from yolo_fs.system.store import code_stamp
 from yolo_fs.system.text_checks import Limits
 from yolo_fs.system.warm_path import own_folder, user_folder
-from yolo_fs.workspace.own_files import INDEX, INDEX_LAYOUT, fits
+from yolo_fs.workspace.own_files import INDEX, INDEX_LAYOUT
+from yolo_fs.workspace.user_config import VERIFY, faults_of_sections, point
 
 CONFIG = f"{PLANNING_ROOT}/config.json"
 
@@ -176,12 +179,11 @@ def configured(root: str) -> Iterator[ConfiguredKey]:
     """
     settings, user_path = load(root), user_config_path()
     written = _written_in(root)
-    user_written = _written(user_path, "the user's configuration")
     config = _parse_object(written, CONFIG) if written is not None else {}
-    user = _parse_object(user_written, user_path) if user_written is not None else {}
+    user = _user_written(user_path)
     policies = {
-        f"{user_path}, repositories": _section(user, "repositories", root),
-        f"{user_path}, policy": _section(user, "policy"),
+        f"{user_path}, repositories": _section_here(user, root),
+        f"{user_path}, policy": user.get("policy", {}),
         CONFIG: config.get("yolo_fs", {}),
     }
     defaults = dict(_flatten_settings(to_json(Config())))
@@ -269,65 +271,31 @@ def _config(root: str) -> Config:
 
 
 def _apply_user_config(config: Config, root: str) -> Settings:
-    policy, name = _tighten_policy(config.yolo_fs), "the user's configuration"
-    user = _written(user_config_path(), name)
-    user_config = _parse_object(user, name) if user is not None else {}
-    everywhere, here = _section(user_config, "policy"), _section(user_config, "repositories", root)
-    command = _verify_command(everywhere, here, root)
+    policy, path = _tighten_policy(config.yolo_fs), user_config_path()
+    user = _user_written(path)
+    for fault in faults_of_sections(user, path, (root,)):
+        raise _error_for_bad_config(fault)
+    everywhere, here = user.get("policy", {}), _section_here(user, root)
     own = {**everywhere, **here}
-    own.pop(VERIFY, None)
-    checked = _checked(Policy, to_json(policy) | own, name) if own else policy
+    command = tuple(own.pop(VERIFY, ()))
+
+    def place_of(at: str) -> str:
+        is_here = at.split("/")[1] in here
+        return (point("repositories", root) if is_here else "/policy") + at
+
+    checked = _checked(Policy, to_json(policy) | own, path, place_of) if own else policy
     return Settings(config, checked, command)
 
 
-VERIFY = "verify_command"
-"""Key of the user's own configuration. It is no part of the policy, of which a repository has its
-say."""
+def _user_written(path: str) -> Mapping[str, Any]:
+    """Return the user's own configuration; empty where there is none."""
+    written = _written(path, path)
+    return _parse_object(written, path) if written is not None else {}
 
 
-def _verify_command(
-    everywhere: Mapping[str, Any], here: Mapping[str, Any], root: str
-) -> tuple[str, ...]:
-    """Return the command that the user gives one work tree.
-
-    Raises:
-        YoloError: BAD_CONFIG for what is no list of words, and for one that every repository gets.
-    """
-    example = f'"repositories": {{"{root}": {{"{VERIFY}": ["make", "test"]}}}}'
-    if VERIFY in everywhere:
-        message = "it would run what any repository contains"
-        raise _wrong(f"/policy/{VERIFY}", message, example)
-    command = here.get(VERIFY, [])
-    if not fits(command, [_is_word]):
-        message = "no list of a program and its arguments"
-        raise _wrong(f"/repositories/{root}/{VERIFY}", message, example)
-    return tuple(command)
-
-
-def _section(said: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    """Return an object of the user's own configuration; an empty one where there is none.
-
-    Raises:
-        YoloError: BAD_CONFIG for anything else there.
-    """
-    found, at = said, ""
-    for name in names:
-        found, at = found.get(name, {}), f"{at}/{name}"
-        if not isinstance(found, dict):
-            raise _wrong(at, f"got {safe(str(found), 80)!r}", "an object")
-    return found
-
-
-def _wrong(at: str, message: str, expected: str) -> YoloError:
-    """Return what refuses a value of the user's own configuration."""
-    path = user_config_path()
-    return _error_for_bad_config(
-        Finding(Reason.WRONG_TYPE, path, at=at, message=message, expected=expected)
-    )
-
-
-def _is_word(value: object) -> bool:
-    return isinstance(value, str) and bool(value) and "\0" not in value
+def _section_here(user: Mapping[str, Any], root: str) -> Mapping[str, Any]:
+    section: Mapping[str, Any] = user.get("repositories", {}).get(root, {})
+    return section
 
 
 def config_in(written: bytes, root: str, kept: str) -> Config:
@@ -372,12 +340,19 @@ def _tighten_policy(policy: Policy) -> Policy:
     return policy._replace(**left)
 
 
-def _checked(kind: Any, value: Mapping[str, Any], name: str) -> Any:
+def _checked(
+    kind: Any,
+    value: Mapping[str, Any],
+    name: str,
+    place_of: Callable[[str], str] = lambda at: at,
+) -> Any:
+    """`place_of`: returns where in the file a place of the value is, as a JSON pointer."""
     from yolo_fs.schemas.base import check, shape_of  # pydantic: a fourth of what a command costs
 
     shaped, faults = check(shape_of(kind), value)
     if shaped is None:
-        raise _error_for_bad_config(faults[0].as_finding(name, 1))
+        finding = faults[0].as_finding(name, 1)
+        raise _error_for_bad_config(replace(finding, at=place_of(finding.at)))
     return values_of(kind, shaped.model_dump())
 
 
@@ -416,8 +391,6 @@ def _parse_object(data: bytes, name: str) -> dict[str, Any]:
 
 
 def _error_for_bad_config(finding: Finding) -> YoloError:
-    return YoloError(
-        Reason.BAD_CONFIG,
-        str(finding),
-        hint="Mend it; 'yolo-fs validate' shows all faults.",
-    )
+    look = f"'yolo-fs validate {shlex.quote(finding.path)}' shows all faults."
+    message = str(replace(finding, hint="", command=""))
+    return YoloError(Reason.BAD_CONFIG, message, hint=f"{finding.hint or 'Mend it.'} {look}")
