@@ -120,3 +120,17 @@ def test_advice_for_a_file_that_is_one_object_says_nothing_of_lines(
         shown = "".join(capsys.readouterr())
         assert "json_parse_error" in shown
         assert "a line." not in shown and ".." not in shown.replace("../", "")
+
+
+def test_a_key_that_nobody_reads_is_told_with_the_one_that_was_meant(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    say_as_user(team, {
+        "polcy": {}, "policy": {"commit_ignord": True},
+        "repositories": {str(team.root.resolve()): {"autofx": "safe"}},
+    })  # fmt: skip
+    _, answer = answered(team, capsys, "doctor")
+    hints = {each["at"]: each["hint"] for each in answer["findings"]}
+    assert "Did you mean policy?" in hints["/polcy"]
+    assert "Did you mean commit_ignored?" in hints["/policy/commit_ignord"]
+    assert "Did you mean autofix?" in hints[below(team, "autofx")]

@@ -12,7 +12,6 @@ import hashlib
 import io
 import json
 import os
-import shlex
 import subprocess
 import tempfile
 import time
@@ -22,13 +21,14 @@ from typing import IO, Any, NamedTuple
 
 from yolo_fs.artifacts.decide import EventSink
 from yolo_fs.core.ids import PhaseId
-from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, safe
+from yolo_fs.core.reasons import Finding, YoloError, safe
 from yolo_fs.escalations.log import EscalationProgress
 from yolo_fs.system.database import make_state_folder
 from yolo_fs.system.process_group import ProcessGroup, start_group
 from yolo_fs.system.readers import read_object
 from yolo_fs.system.store import Damaged, update
 from yolo_fs.workspace.settings import user_config_path
+from yolo_fs.workspace.user_config import without_effect
 
 TIMEOUT_S = 10.0
 """Time limit of the command, seconds."""
@@ -50,7 +50,7 @@ class HookCommand(NamedTuple):
     words: tuple[str, ...] = ()
     """Program and arguments; empty for none."""
     findings: tuple[Finding, ...] = ()
-    """Unknown keys in the section."""
+    """What in the whole file has no effect."""
 
 
 def load_command() -> HookCommand:
@@ -61,24 +61,12 @@ def load_command() -> HookCommand:
             records = read_object(file.read(), path).records
     except OSError:
         return HookCommand()
-    section = records[0].value.get("sinks") if records else None
-    if not isinstance(section, dict):
+    if not records:
         return HookCommand()
-    unread = tuple(
-        Finding(
-            Reason.UNKNOWN_KEY,
-            path,
-            at=f"/sinks/{key}",
-            message=f"sinks.{key} has no effect",
-            expected='a command, such as {"sinks": {"command": ["notify-send", "yolo-fs"]}}',
-            hint="Remove it; a command can send what it reads to any address.",
-            level=Level.WARNING,
-            command=f"grep -n {shlex.quote(key)} {shlex.quote(path)}",
-        )
-        for key in section
-        if key != "command"
-    )
-    command = section.get("command")
+    user = records[0].value
+    unread = tuple(without_effect(user, path))
+    section = user.get("sinks")
+    command = section.get("command") if isinstance(section, dict) else None
     words = tuple(command) if isinstance(command, list) else ()
     are_words = all(isinstance(word, str) and word for word in words)
     return HookCommand(words if are_words else (), unread)
