@@ -407,7 +407,7 @@ def test_told_to_commit_it_commits_what_it_made_and_nothing_of_the_users(
 def test_told_to_commit_it_makes_nothing_as_long_as_nobody_may_commit(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What it made without a commit it would keep the next time, and never commit."""
+    """What is to be committed and cannot be is not made either."""
     lock = root / ".git/index.lock"
     lock.touch()
     code, answer = init(root, capsys, "--commit")
@@ -425,6 +425,76 @@ def test_what_git_ignores_is_made_and_not_committed(
     code, answer = init(root, capsys, "--commit")
     assert (code, reasons(answer)) == (Exit.FINDINGS, ["gitignored"])
     assert (root / ".yolo-planning/config.json").exists() and answer["data"]["commit"] == ""
+
+
+def git(root: Path, *words: str) -> str:
+    identity = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    return subprocess.check_output(["git", "-C", str(root), *identity, *words], text=True)
+
+
+@pytest.mark.parametrize("choices", [(), ("--team", "solo", "--departments", "frontend")])
+def test_told_to_commit_later_it_commits_what_it_made_before(
+    root: Path, capsys: pytest.CaptureFixture[str], choices: tuple[str, ...]
+) -> None:
+    init(root, capsys, *choices)
+    shown = init(root, capsys, "--commit", "--dry-run")[1]["data"]
+    assert shown["commit"] == "" and git(root, "status", "--porcelain") == "?? .yolo-planning/\n"
+    code, answer = init(root, capsys, "--commit")
+    assert code == Exit.DONE and answer["data"]["commit"] and answer["findings"] == []
+    committed = git(root, "show", "--format=", "--name-only").split()
+    assert set(committed) == set(answer["data"]["commits"]) == set(shown["commits"])
+    assert git(root, "status", "--porcelain") == ""
+    assert run(["init", "--commit", "-C", str(root)]) == Exit.DONE
+    assert "nothing is left to commit" in capsys.readouterr().out
+
+
+def test_told_to_commit_later_it_leaves_what_somebody_has_changed_and_says_so(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    init(root, capsys)
+    for name in ("PROJECT.md", ".gitignore"):
+        with (root / ".yolo-planning" / name).open("a") as file:
+            file.write("mine\n")
+    code, answer = init(root, capsys, "--commit")
+    assert (code, reasons(answer)) == (Exit.DONE, ["state_conflict"])
+    (finding,) = answer["findings"]
+    left = {".yolo-planning/PROJECT.md", ".yolo-planning/.gitignore"}
+    assert left == set(finding["command"].split()[-2:])
+    assert answer["data"]["commit"] and not left & set(answer["data"]["commits"])
+    assert all(f"?? {path}" in git(root, "status", "--porcelain", "-uall") for path in left)
+    assert init(root, capsys, "--commit")[1]["findings"] == answer["findings"]
+
+
+def test_a_dry_run_lists_the_commit(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["init", "--commit", "--dry-run", "-C", str(root)]) == Exit.DONE
+    shown = capsys.readouterr().out
+    assert "committed 8 files chore(repo): add yolo" in shown and "git add" not in shown
+    _, answer = init(root, capsys, "--commit", "--dry-run")
+    assert len(answer["data"]["commits"]) == 8 and not (root / ".yolo-planning").exists()
+
+
+@pytest.mark.parametrize("rule", [".yolo-planning/", "*.md"])
+def test_as_long_as_git_ignores_its_files_it_says_so_each_time_and_names_no_vain_command(
+    root: Path, capsys: pytest.CaptureFixture[str], rule: str
+) -> None:
+    (root / ".gitignore").write_text(f"build/\n{rule}\n")
+    told = []
+    for options in (("--commit", "--dry-run"), ("--commit",), ("--commit",)):
+        code, answer = init(root, capsys, *options)
+        (finding,) = answer["findings"]
+        assert (code, answer["data"]["commit"]) == (Exit.FINDINGS, "")
+        assert answer["data"]["next"][0] == "yolo-fs init --commit"
+        assert "git add" not in json.dumps(answer)
+        told.append(finding)
+    assert told == [told[0]] * 3
+    assert (told[0]["path"], told[0]["line"]) == (".gitignore", 2)
+    shown = subprocess.check_output(told[0]["command"], shell=True, cwd=root, text=True)
+    assert shown.startswith(f".gitignore:2:{rule}")
+    assert run(["init", "--commit", "-C", str(root)]) == Exit.FINDINGS
+    assert "yolo-fs init --commit" in capsys.readouterr().out
+    (root / ".gitignore").unlink()
+    code, answer = init(root, capsys, "--commit")
+    assert code == Exit.DONE and answer["data"]["commit"]
 
 
 def test_on_a_terminal_it_asks_for_what_the_command_line_leaves_open(root: Path) -> None:

@@ -18,7 +18,7 @@ from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.cli.background import start_daemon
 from yolo_fs.cli.reply import Invocation, Reply, can_ask, reply_of, verb
 from yolo_fs.cli.setup import setup
-from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe
+from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, counted, errors, safe
 from yolo_fs.git.commit import CommitRequest
 from yolo_fs.git.repository import Repository
 from yolo_fs.hooks import githooks
@@ -29,9 +29,11 @@ from yolo_fs.install.init import (
     Create,
     Deed,
     carry_out,
+    left_to_the_user,
     obstacles,
     plan,
     tree_of_another,
+    uncommitted,
     workflow_of,
 )
 from yolo_fs.progress.placing import FileCommitter, tried
@@ -115,11 +117,12 @@ def init(
             team, is_committed, is_started = _ask_choices(team, is_committed, is_started)
             host = host or _ask_host(repository.root)
             deeds = plan(repository.root, departments, team)
-        commits = is_committed and makes and not dry_run
-        if commits:  # what is made and not committed would be kept next time
+        files = uncommitted(repository, deeds) if is_committed else {}
+        if files and not dry_run:
             FileCommitter(repository, load(repository.root)).refuse_obstacle(repository.head())
         if not dry_run:
             deeds = carry_out(repository.root, deeds)
+            files = uncommitted(repository, deeds) if is_committed else {}
         hooks = () if no_hooks else githooks.plan_install(repository)
         shared = githooks.shared(repository, hooks)
         unasked = []
@@ -129,11 +132,15 @@ def init(
             hooks = ()
         unmade = [] if dry_run else _make_hooks(repository, hooks)
         settings = load(repository.root)
-        findings = [*obstacles(repository, commit_ignored=settings.policy.commit_ignored)]
+        commit_ignored = settings.policy.commit_ignored
+        in_the_way = obstacles(repository, commit_ignored=commit_ignored, files=tuple(files))
+        findings = [*in_the_way]
         commit, set_up = "", Reply()
-        is_held = commits and bool(findings)
-        if commits and not is_held:
-            commit = _committed(repository, settings, deeds)
+        is_held = bool(files and in_the_way)
+        if files and not is_held and not dry_run:
+            commit = _committed(repository, settings, files)
+        left = _left(tuple(left_to_the_user(repository, deeds))) if is_committed else []
+        findings += left
         if host:
             set_up = _set_up(invocation, host, dry_run=dry_run)
             findings += set_up.findings
@@ -145,8 +152,11 @@ def init(
     refused = _compare_departments(settings.config.departments, departments) if kept_config else []
     if kept_config and team not in (None, settings.config.company.team):
         refused.append(_finding_for_other_team(settings.config.company.team, team))
-    made = {"committed": bool(commit), "started": is_started, "host": bool(host)}
-    next_ = _next(repository.root, invocation.start, **made)
+    made = {"committed": is_committed and not is_held, "started": is_started, "host": bool(host)}
+    next_ = _next(repository.root, invocation.start, is_held=bool(in_the_way), **made)
+    commits = () if is_held else tuple(files)
+    is_said = is_committed and not is_held and (commits or not left)
+    said_of_commit = _tell_commit(commit, commits) if is_said else ""
     spell = functools.partial(_spell, invocation.start, repository.root)
     return Reply(
         {
@@ -156,15 +166,47 @@ def init(
             "hooks": [{"path": deed.path, "did": deed.did} for deed in hooks if not unmade],
             "team": settings.config.company.team if kept_config or not dry_run else team or "",
             "commit": commit,
+            "commits": commits,
             "host": host or "",
             "next": next_,
         },
         [*findings, *refused, *githooks.unfit(hooks), *unmade, *unasked],
         Exit.FINDINGS if refused or is_held else Exit.DONE,
         lambda console: _show(
-            console, spell, deeds, () if unmade else hooks, commit, next_, set_up, dry_run=dry_run
+            console,
+            spell,
+            deeds,
+            () if unmade else hooks,
+            said_of_commit,
+            next_ if makes or is_held else (),
+            set_up,
+            dry_run=dry_run,
         ),
     )
+
+
+def _tell_commit(commit: str, files: Sequence[str]) -> str:
+    if not files:
+        return "nothing is left to commit"
+    return f"committed {commit[:12] or counted(len(files), 'file')} {_BEGINNING}"
+
+
+def _left(paths: Sequence[str]) -> list[Finding]:
+    """Return what says why `--commit` leaves some files alone."""
+    if not paths:
+        return []
+    more = f", like {len(paths) - 1} more" if len(paths) > 1 else ""
+    listed = " ".join(map(shlex.quote, paths))
+    return [
+        Finding(
+            Reason.STATE_CONFLICT,
+            paths[0],
+            message=f"it is not as init writes it{more}, so it is left for you to commit",
+            hint=f"'git add {listed}' stages what you want of it.",
+            level=Level.WARNING,
+            command=f"git status -- {listed}",
+        )
+    ]
 
 
 def _ask_choices(team: str | None, is_committed: bool, is_started: bool) -> tuple[str, bool, bool]:
@@ -219,11 +261,8 @@ def _unasked(root: str, paths: Sequence[str]) -> Finding:
     )
 
 
-def _committed(repository: Repository, settings: Settings, deeds: Sequence[Deed]) -> str:
-    """Commit the created files, and nothing else; empty if there are none."""
-    files = {deed.path: deed.data for deed in deeds if isinstance(deed, Create)}
-    if not files:
-        return ""
+def _committed(repository: Repository, settings: Settings, files: Mapping[str, bytes]) -> str:
+    """Commit files that are there, and nothing else."""
     (path, data), *beside = files.items()
     request = CommitRequest(path, data, _BEGINNING, beside=tuple(beside))
     committer = FileCommitter(repository, settings)
@@ -244,12 +283,19 @@ def _finding_for_other_team(kept: str, wanted: str | None) -> Finding:
     )
 
 
-def _next(root: str, start: str, *, committed: bool, started: bool, host: bool) -> list[str]:
-    """Return the next commands, each with its purpose."""
+def _next(
+    root: str, start: str, *, is_held: bool, committed: bool, started: bool, host: bool
+) -> list[str]:
+    """Return the next commands.
+
+    `is_held`: a rule of git's keeps files from being committed, so 'git add' would fail.
+    """
     planning = os.path.relpath(os.path.join(root, PLANNING_ROOT), os.path.realpath(start))
     planning = shlex.quote(planning)
     # What is staged already is no part of this commit, so the path is given twice.
     commit = f'git add {planning} && git commit -m "{_BEGINNING}" {planning}'
+    if is_held:
+        commit = "yolo-fs init --commit"
     commands = [] if committed else [commit]
     hosts = _hosts_at(root)
     commands += [] if host else [f"yolo-fs setup {name}" for name in hosts]
@@ -302,6 +348,7 @@ def _word(deed: Deed) -> str:
 
 _MEANINGS = {
     "git": "only this once: yolo-fs commits from then on",
+    "yolo-fs init": "once git no longer stands in the way",
     "yolo-fs setup": "have the host ask before an edit, and brief each session",
     "yolo-fs start": "watch, and commit what agents write",
     "yolo-fs go": "have agents do it, from an intent to a shipped phase",
@@ -343,10 +390,10 @@ def _show(
     for hook in hooks:
         print(f"{hook.did:9} {spell(hook.path)}")
     if commit:
-        print(f"committed {commit[:12]} {_BEGINNING}")
+        print(commit)
     if set_up.show:
         set_up.show(console)
-    if any(isinstance(deed, Create) for deed in deeds):
+    if next_:
         print(f"\nNext: describe the project in {spell(PLANNING_ROOT)}/PROJECT.md")
         for command in next_:
             print(f"  {command:38}  # {_meaning(command)}")

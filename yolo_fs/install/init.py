@@ -10,8 +10,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.table import ARTIFACTS, HIDDEN, IGNORED_STATES, RUNTIME, Home
@@ -27,6 +29,7 @@ from yolo_fs.protocol.departments import (
 )
 from yolo_fs.system.files import Content, Stamp, read, stamp_of
 from yolo_fs.system.packaged import packaged
+from yolo_fs.system.readers import read_object
 from yolo_fs.system.store import RefusedError, open_regular, place_file, sync_file
 from yolo_fs.workspace.settings import CONFIG, user_config_path
 
@@ -176,6 +179,59 @@ def _chosen(name: str, data: bytes, departments: Sequence[Dept], team: str) -> b
     return json.dumps(config, indent=2).encode() + b"\n"
 
 
+def uncommitted(repository: Repository, deeds: Sequence[Deed]) -> dict[str, bytes]:
+    """Return the files of a plan that HEAD lacks: those to create, and those that are there as
+    `init` writes them.
+    """
+    tip = repository.head().tip
+    files = {}
+    for deed in deeds:
+        data = deed.data if isinstance(deed, Create) else _as_written(repository.root, deed.path)
+        if data is not None and repository.blob_at(tip, deed.path) is None:
+            files[deed.path] = data
+    return files
+
+
+def left_to_the_user(repository: Repository, deeds: Sequence[Deed]) -> Iterator[str]:
+    """Yield the files of a plan that are not committed, and not as `init` writes them."""
+    tip = repository.head().tip
+    for deed in deeds:
+        is_new = isinstance(deed, Keep) and repository.blob_at(tip, deed.path) is None
+        is_changed = is_new and _is_changed(repository.root, deed.path)
+        if is_changed or isinstance(deed, AddLines):
+            yield deed.path
+
+
+def _is_changed(root: str, path: str) -> bool:
+    return os.path.lexists(os.path.join(root, path)) and _as_written(root, path) is None
+
+
+def _as_written(root: str, path: str) -> bytes | None:
+    """Return the content of a file of ours that is as `init` writes it; else None."""
+    content = read(root, path, 1 << 20)
+    is_ours = isinstance(content, Content) and content.data in _versions(path, content.data)
+    return content.data if isinstance(content, Content) and is_ours else None
+
+
+def _versions(path: str, data: bytes) -> Iterator[bytes]:
+    """Yield what `init` writes there; the configuration with the choices that `data` says."""
+    name = path.removeprefix(f"{PLANNING_ROOT}/")
+    if name in RULES:
+        yield _text(RULES[name])
+        return
+    original = template()[name]
+    yield original
+    records = read_object(data, path).records if path == CONFIG else ()
+    if not records:
+        return
+    departments, company = (records[0].value.get(key) for key in ("departments", "company"))
+    names = departments if isinstance(departments, dict) else {}
+    chosen = [Dept(each) for each in WORKING_NAMES if names.get(each) is True]
+    team = company.get("team") if isinstance(company, dict) else None
+    for depts, size in product(((), chosen), ("", team)):
+        yield _chosen(name, original, depts, str(size or ""))
+
+
 def carry_out(root: str, deeds: Sequence[Deed]) -> tuple[Deed, ...]:
     """Carry out the plan; return what was done. A file that appeared meanwhile is kept."""
     return tuple(_done(root, deed) for deed in deeds)
@@ -248,9 +304,14 @@ def tree_of_another(repository: Repository) -> Finding | None:
     )
 
 
-def obstacles(repository: Repository, *, commit_ignored: bool) -> tuple[Finding, ...]:
-    """Return the user's own git rules that would hold artifacts, each with a way out."""
-    ignored = () if commit_ignored else tuple(_check_ignore_rules(repository))
+def obstacles(
+    repository: Repository, *, commit_ignored: bool, files: Sequence[str] = ()
+) -> tuple[Finding, ...]:
+    """Return the user's own git rules that would hold artifacts, each with a way out.
+
+    `files`: our own, which are to be committed as well.
+    """
+    ignored = () if commit_ignored else tuple(_check_ignore_rules(repository, files))
     return (*ignored, *_check_git_attributes(repository))
 
 
@@ -264,21 +325,23 @@ def example_paths() -> tuple[str, ...]:
     )
 
 
-def _check_ignore_rules(repository: Repository) -> Iterator[Finding]:
-    """Yield each ignore rule that matches an artifact, once."""
+def _check_ignore_rules(repository: Repository, files: Sequence[str]) -> Iterator[Finding]:
+    """Yield each ignore rule that matches an artifact, or one of the files, once."""
     hit: dict[IgnoreRule, list[str]] = {}
-    for path, rule in _match_ignores(repository, example_paths()):
+    for path, rule in _match_ignores(repository, (*example_paths(), *files)):
         hit.setdefault(rule, []).append(path)
     for rule, paths in hit.items():
+        count = len(paths) - len(set(paths) & set(files))
+        kinds = f"{count} kinds of artifact, such as {paths[0]}: all will be held"
         yield Finding(
             Reason.GITIGNORED,
             rule.source,
             rule.line,
-            message=f"{rule.pattern!r} ignores {len(paths)} kinds of artifact, such as "
-            f"{paths[0]}: all will be held",
-            hint=f'Remove the rule, or put {{"policy": {{"commit_ignored": true}}}} into '
-            f"{user_config_path()}",
+            message=f"{rule.pattern!r} ignores {kinds if count else paths[0]}",
+            hint=f"Remove the rule, or have {user_config_path()} say "
+            '{"policy": {"commit_ignored": true}}.',
             level=Level.WARNING,
+            command=f"git check-ignore -v --no-index {shlex.quote(paths[0])}",
         )
 
 
