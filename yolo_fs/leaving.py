@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.table import HIDDEN
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, counted, safe
 from yolo_fs.git import excluded
 from yolo_fs.git.packs import PackMerger
 from yolo_fs.git.repository import Repository
@@ -28,6 +28,8 @@ from yolo_fs.team import membership, merge_driver
 from yolo_fs.workspace.own_files import company_lock_path, log_path
 
 OURS = "refs/yolo-fs/"
+TEAMS = "refs/yolo/team/"
+"""Refs at which the work trees of this repository meet."""
 STOPPED_WITHIN_S = 30.0
 
 
@@ -121,7 +123,7 @@ def _remove_computed(repository: Repository, path: str) -> None:
         remove(os.path.join(repository.root, path), root=repository.root)
 
 
-def parts_of_repository(repository: Repository) -> Iterator[Part]:
+def parts_of_repository(repository: Repository, *, purge: bool) -> Iterator[Part]:
     """Yield the parts that all work trees share, in the order of removal."""
     if deeds := plan_uninstall(repository):
         yield Part("hooks", "git's hooks", partial(carry_out, repository, deeds))
@@ -129,9 +131,49 @@ def parts_of_repository(repository: Repository) -> Iterator[Part]:
         yield Part("merge", "merge driver", partial(merge_driver.uninstall, repository))
     if excluded.is_hiding(repository):
         yield Part("exclude", "info/exclude", partial(excluded.show, repository, HIDDEN))
+    for ref, oid in _team_refs(repository).items():
+        if purge or not _versions_only_at(repository, ref):
+            yield Part("refs", ref, partial(_delete, repository, ref, oid))
     listed = repository.git.text("for-each-ref", "--format=%(refname) %(objectname)", OURS)
     for ref, oid in (line.split(" ") for line in listed.splitlines()):
         yield Part("refs", ref, partial(_delete, repository, ref, oid))
+
+
+def kept_team_refs(repository: Repository) -> Iterator[Finding]:
+    """Yield, as warnings, each ref of a team that stays, because no branch has all that it has."""
+    for ref in _team_refs(repository):
+        if versions := _versions_only_at(repository, ref):
+            yield Finding(
+                Reason.STATE_CONFLICT,
+                ref,
+                message=f"it stays: no branch has {counted(len(versions), 'version')} that it has,"
+                f" such as {safe(versions[0])}",
+                hint=f"'git branch NAME {ref}' makes a branch of it; with --purge it goes.",
+                level=Level.WARNING,
+                command=f"git log {ref}",
+            )
+
+
+def _team_refs(repository: Repository) -> dict[str, str]:
+    """Return the refs of teams in which no work tree is that is not left now."""
+    left = {os.path.realpath(root) for root in repository.work_trees()}
+    others = membership.memberships_beside(repository)
+    staying = {each.membership.ref for each in others if each.root not in left}
+    refs = repository.refs_below(TEAMS)
+    return {ref: oid for ref, oid in sorted(refs.items()) if ref not in staying}
+
+
+def _versions_only_at(repository: Repository, ref: str) -> list[str]:
+    """Return `CONTENT PATH` of each version in the history of a ref that no other ref reaches."""
+    blobs = ("rev-list", "--objects", "--filter=object:type=blob", "--filter-provided-objects")
+    there = repository.git.text(*blobs, ref).splitlines()
+    if not there:
+        return []
+    tops = sorted({line.partition(" ")[2].partition("/")[0] for line in there})
+    others = (f"--exclude={TEAMS}*", f"--exclude={OURS}*", "--all", "--full-history")
+    elsewhere = repository.git.text(*blobs, *others, "--", *tops).splitlines()
+    known = {line.partition(" ")[0] for line in elsewhere}
+    return [line for line in there if line.partition(" ")[0] not in known]
 
 
 def folders_of(repository: Repository) -> Iterator[Part]:
@@ -169,4 +211,5 @@ def _find_units(repository: Repository) -> Iterator[background.Unit]:
 def _delete(repository: Repository, ref: str, oid: str) -> None:
     repository.git.run("update-ref", "--no-deref", "-d", ref, oid, ok=(0, 1, 128))
     common = repository.common_dir
-    remove_empty_folders(os.path.dirname(f"{common}/{ref}"), f"{common}/{OURS.rstrip('/')}")
+    top = "/".join(ref.split("/")[:2])
+    remove_empty_folders(os.path.dirname(f"{common}/{ref}"), f"{common}/{top}")

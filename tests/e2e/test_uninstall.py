@@ -208,6 +208,61 @@ def test_what_is_kept_and_nowhere_else_is_not_taken_away_unasked(repo: Repo) -> 
     subprocess.run(["git", "-C", repo.root, "fsck", "--strict"], check=True, env=repo.env)
 
 
+def two_in_a_team(repo: Repo) -> Path:
+    """Make a second work tree, and have both in a team; only the second one has a critique."""
+    repo.yolo_fs("init", "--commit")
+    two = (repo.root / "../two").resolve()
+    repo.git("worktree", "add", "-q", "-b", "two", str(two))
+    for root in (repo.root, two):
+        repo.yolo_fs("-C", str(root), "team", "join")
+    path = two / PLANNING / "phases/01-auth/critique.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(artifact("critique", 1).data)
+    repo.yolo_fs("-C", str(two), "run", "--once", "-q")
+    assert team_refs(repo) == ["refs/yolo/team/main"]
+    return two
+
+
+def team_refs(repo: Repo) -> list[str]:
+    return [
+        ref for ref in repo.look("for-each-ref", "--format=%(refname)").split() if "team" in ref
+    ]
+
+
+def test_the_ref_of_a_team_goes_with_the_last_work_tree_in_it(repo: Repo) -> None:
+    two = two_in_a_team(repo)
+    away = two.rename(two.with_name("away"))
+    repo.yolo_fs("uninstall")
+    assert team_refs(repo) == ["refs/yolo/team/main"], "a work tree that is away is in the team"
+    away.rename(two)
+    assert b"refs/yolo/team/main" in repo.yolo_fs("uninstall", "--dry-run").stdout
+    assert b"stays" not in repo.yolo_fs("uninstall").stderr
+    assert repo.look("for-each-ref", "refs/yolo", "refs/yolo-fs") == ""
+
+
+@pytest.mark.parametrize("was_seen", [True, False])
+def test_what_only_the_ref_of_a_team_has_is_named_and_stays_unless_all_is_to_go(
+    repo: Repo, was_seen: bool
+) -> None:
+    two = two_in_a_team(repo)
+    repo.git("worktree", "remove", "--force", str(two))
+    if was_seen:  # a branch had it, in a commit that is no longer its last
+        repo.git("merge", "-q", "--no-edit", "two")
+        repo.git("rm", "-rq", f"{PLANNING}/phases")
+        repo.git("commit", "-qm", "chore: gone again")
+    repo.git("branch", "-D", "two")
+    for options in (("--dry-run",), ()):
+        done = repo.yolo_fs("uninstall", *options)
+        assert (b"critique.jsonl" in done.stderr) is not was_seen
+        assert (b"git branch NAME refs/yolo/team/main" in done.stderr) is not was_seen
+    assert bool(team_refs(repo)) is not was_seen
+    assert repo.yolo_fs(
+        "uninstall",
+    ).stdout.endswith(b"of ours is here\n")
+    repo.yolo_fs("uninstall", "--purge")
+    assert team_refs(repo) == []
+
+
 def test_a_skeleton_that_nobody_has_filled_in_keeps_nobody_from_leaving(repo: Repo) -> None:
     repo.yolo_fs("init")
     repo.git("add", "-A", PLANNING)

@@ -16,6 +16,7 @@ from yolo_fs.leaving import (
     check_leaving,
     folders_of,
     hand_over_packs,
+    kept_team_refs,
     parts_of_repository,
     parts_of_tree,
     planning_tree,
@@ -26,14 +27,17 @@ from yolo_fs.protocol.hooks import HOST_BY_NAME
 @verb("uninstall", example="yolo-fs uninstall --dry-run")
 @click.option("--dry-run", is_flag=True, help="Say what would go, and do nothing.")
 @click.option(
-    "--purge", is_flag=True, help="Take away the planning tree and what 'yolo-fs kept' has, too."
+    "--purge",
+    is_flag=True,
+    help="Take away the planning tree, too, and what only 'yolo-fs kept' or a team's ref has.",
 )
 def uninstall(invocation: Invocation, *, dry_run: bool, purge: bool) -> Reply:
     """Take away all that is ours in this repository: daemons, hooks, entries in the settings of
     agents' hosts, merge driver, service, refs and locks, in every work tree.
 
     Your history stays, and so does .yolo-planning/ unless you say --purge. What 'yolo-fs kept' has
-    may exist nowhere else: with anything there, nothing is done without --purge.
+    may exist nowhere else: with anything there, nothing is done without --purge. The ref of a team
+    goes with the last work tree in it; one that has what no branch has stays, and is named.
     """
     gone: list[Part] = []
 
@@ -49,7 +53,8 @@ def uninstall(invocation: Invocation, *, dry_run: bool, purge: bool) -> Reply:
             with Repository(root) as tree:
                 for part in chain(parts_of_tree(tree), _hosts(tree)):
                     take(part)
-        for part in parts_of_repository(repository):
+        stays = [] if purge else list(kept_team_refs(repository))
+        for part in parts_of_repository(repository, purge=purge):
             take(part)
         if not dry_run:
             hand_over_packs(repository)
@@ -65,10 +70,10 @@ def uninstall(invocation: Invocation, *, dry_run: bool, purge: bool) -> Reply:
         "state": state if places else "nothing",
         "parts": [{"kind": kind, "place": place} for kind, place in places],
     }
-    shown = lines or ["nothing of ours is here"]
+    shown = lines or [f"nothing {'else ' if stays else ''}of ours is here"]
     return Reply(
         data,
-        [error.as_finding() for error in obstacles],
+        [*(error.as_finding() for error in obstacles), *stays],
         Exit.FINDINGS if obstacles else Exit.DONE,
         lambda _: print("\n".join(shown)),
     )
