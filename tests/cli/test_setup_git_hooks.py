@@ -75,10 +75,29 @@ def test_the_doctor_says_when_nothing_is_installed(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, answer = hooks(root, capsys, "doctor")
-    assert (code, [finding["reason"] for finding in answer["findings"]]) == (
-        Exit.FINDINGS,
-        ["hook_broken"],
-    )
+    assert (code, answer["findings"], answer["data"]["hooks"]) == (Exit.DONE, [], [])
+    assert run(["hooks", "doctor", "-C", str(root)]) == Exit.DONE
+    assert "no hook of ours is installed" in capsys.readouterr().out
+
+
+def test_both_doctors_agree_on_hooks_that_init_has_left_alone_and_on_those_that_are_broken(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def judged(*words: str) -> tuple[int, bool]:
+        code = run([*words, "-C", str(root), "--json"])
+        told = json.loads(capsys.readouterr().out)["findings"]
+        return code, "hook_broken" in {each["reason"] for each in told}
+
+    git = ("git", "-C", str(root))
+    (root / ".hk").mkdir()
+    subprocess.run([*git, "config", "core.hooksPath", ".hk"], check=True)
+    assert run(["init", "-C", str(root)]) == Exit.DONE
+    capsys.readouterr()
+    assert judged("hooks", "doctor") == judged("doctor") == (Exit.DONE, False)
+    hooks(root, capsys, "install")
+    (root / ".git/yolo-fs/git-hook").unlink()
+    (root / ".hk/commit-msg").unlink()
+    assert judged("hooks", "doctor") == judged("doctor") == (Exit.FINDINGS, True)
 
 
 def test_a_hook_that_is_left_alone_is_a_finding_with_the_way_out(

@@ -30,6 +30,7 @@ from yolo_fs.hooks.githooks import (
     carry_out,
     plan_install,
     plan_uninstall,
+    were_installed,
 )
 from yolo_fs.hooks.hostsettings import HostSettings
 from yolo_fs.hooks.registration import ServerEntry, TomlSection, role_tables, server_table
@@ -279,20 +280,24 @@ def uninstall(invocation: Invocation, *, dry_run: bool) -> Reply:
 def doctor(invocation: Invocation) -> Reply:
     """Run each hook in every work tree, and list the commits that bypassed the hooks.
 
-    Runs each hook through git, without your own part of it.
+    Runs each hook through git, without your own part of it. Hooks that were never installed are no
+    fault.
     """
     with Repository(invocation.start) as repository:
-        broken = list(examine(repository))
+        is_there = were_installed(repository)
+        broken = list(examine(repository)) if is_there else []
         past = list(past_hooks(repository, load(repository.root)))
         roots = repository.work_trees()
     data = {
         "work_trees": list(roots),
-        "hooks": list(NAMES),
+        "hooks": list(NAMES) if is_there else [],
         "past_hooks": [{"commit": fault.commit, **fault.finding.as_json()} for fault in past],
     }
 
     def show(console: Console) -> None:
-        if not broken:
+        if not is_there:
+            console.print("no hook of ours is installed; 'yolo-fs hooks install' installs them")
+        elif not broken:
             console.print(
                 f"{len(NAMES)} hooks run in {len(roots)} work tree{'' if len(roots) == 1 else 's'}"
             )

@@ -134,8 +134,17 @@ class Layout(NamedTuple):
 
 def is_installed(repository: Repository) -> bool:
     """Return whether our section is in the hook by which git asks about each commit's message."""
-    place = os.path.join(repository.hooks_dir, "commit-msg")
-    return BEGIN.encode() in (content_of(place) or b"")
+    return _has_section(repository, "commit-msg")
+
+
+def were_installed(repository: Repository) -> bool:
+    """Return whether anything of our hooks is there; what was never installed is not broken."""
+    own = os.path.join(repository.common_dir, SCRIPT)
+    return os.path.lexists(own) or any(_has_section(repository, name) for name in NAMES)
+
+
+def _has_section(repository: Repository, name: str) -> bool:
+    return BEGIN.encode() in (content_of(os.path.join(repository.hooks_dir, name)) or b"")
 
 
 def layout(root: str) -> Layout:

@@ -35,7 +35,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.hooks.doctor import examine as examine_hooks
 from yolo_fs.hooks.doctor import examine_hosts
-from yolo_fs.hooks.githooks import SCRIPT, is_installed
+from yolo_fs.hooks.githooks import were_installed
 from yolo_fs.install.init import tree_of_another
 from yolo_fs.kept.service import turn
 from yolo_fs.protocol.hooks import HOST_BY_NAME
@@ -449,18 +449,13 @@ def _find_uncommitted(repository: Repository) -> Iterator[Finding]:
 
 def _hooks(repository: Repository) -> Iterator[Symptom]:
     """Yield the visible faults that keep our git hooks from running, where they were installed."""
-    if _were_hooks_installed(repository):
+    if were_installed(repository):
         yield from map(Symptom, examine_hooks(repository, asks=False))
 
 
 def _check_hooks_fully(repository: Repository) -> Iterator[Symptom]:
-    if _were_hooks_installed(repository):
+    if were_installed(repository):
         yield from map(Symptom, examine_hooks(repository))
-
-
-def _were_hooks_installed(repository: Repository) -> bool:
-    own = os.path.join(repository.common_dir, SCRIPT)
-    return os.path.lexists(own) or is_installed(repository)
 
 
 def _hosts(repository: Repository) -> Iterator[Symptom]:
