@@ -132,5 +132,15 @@ def test_a_key_that_nobody_reads_is_told_with_the_one_that_was_meant(
     _, answer = answered(team, capsys, "doctor")
     hints = {each["at"]: each["hint"] for each in answer["findings"]}
     assert "Did you mean policy?" in hints["/polcy"]
-    assert "Did you mean commit_ignored?" in hints["/policy/commit_ignord"]
+    all_of_it = "'yolo-fs schema show config' lists all."
+    assert hints["/policy/commit_ignord"] == f"Did you mean commit_ignored? {all_of_it}"
     assert "Did you mean autofix?" in hints[below(team, "autofx")]
+
+
+def test_a_fault_of_the_users_own_file_is_not_told_of_the_repositorys(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = say_as_user(team, {"policy": {"legacy": 1}})
+    _, answer = answered(team, capsys, "doctor")
+    (fault,) = [each for each in answer["findings"] if each["reason"] == "bad_config"]
+    assert fault["path"] == "" and fault["message"].startswith(f"{path}:1 at /policy/legacy:")

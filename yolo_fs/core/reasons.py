@@ -507,14 +507,18 @@ def safe(text: str, limit: int = _SHOWN_LENGTH) -> str:
     return shown if len(text) <= limit else shown[:limit] + "…"
 
 
-def hint_for_unknown(name: str, names: Iterable[str]) -> str:
-    """Return a hint for a name that does not exist: the one that was meant, and all there are."""
+def hint_for_unknown(name: str, names: Iterable[str], shown_by: str = "") -> str:
+    """Return a hint for a name that does not exist: the one that was meant, and all there are.
+
+    `shown_by`: the command that lists them, where they are too many for a hint.
+    """
     from difflib import get_close_matches  # only an error needs it
 
     known = list(names)
     near = get_close_matches(name, known, 1, _ALIKE)
     meant = f"Did you mean {near[0]}? " if near else ""
-    return f"{meant}There are: {', '.join(known) or 'none yet'}."
+    listed = f"There are: {', '.join(known) or 'none yet'}."
+    return meant + (f"'{shown_by}' lists all." if shown_by else listed)
 
 
 _ALIKE = 0.65

@@ -226,7 +226,7 @@ def _configuration(repository: Repository) -> Iterator[Symptom]:
     try:
         load(repository.root)
     except YoloError as error:
-        yield Symptom(Finding(error.reason, CONFIG, message=error.message, hint=error.hint))
+        yield Symptom(error.as_finding())  # its message names the file
     yield from _check_command_settings(repository)
     yield from _check_ignored_settings(repository)
 

@@ -122,7 +122,9 @@ def _unknown(
 ) -> Iterator[Finding]:
     for key in section:
         if key not in names:
-            yield _unread(path, (*at, key), hint=hint_for_unknown(safe(key), names))
+            shown_by = "yolo-fs schema show config" if at else ""
+            hint = hint_for_unknown(safe(key), names, shown_by)
+            yield _unread(path, (*at, key), hint=hint)
 
 
 def _unread(path: str, place: tuple[str, ...], *, expected: str = "", hint: str = "") -> Finding:
