@@ -86,9 +86,12 @@ def test_a_shallow_clone_of_any_depth_calls_no_good_work_bad(
     said = capsys.readouterr()
     ends_at_ours = depth in (2, 4)  # the summary, and the second plan
     assert said.out.count("--unshallow") == int(ends_at_ours) and not said.err
-    assert run(["resume", "-C", str(clone)]) == 0
     is_cut = (clone / ".git/shallow").exists()
-    assert capsys.readouterr().out.count("this clone is shallow") == int(is_cut)
+    for verb in ("resume", "status"):
+        assert run([verb, "-C", str(clone)]) == 0
+        assert capsys.readouterr().out.count("this clone is shallow") == int(is_cut), verb
+    assert run(["status", "--json", "-C", str(clone)]) == 0
+    assert json.loads(capsys.readouterr().out)["data"]["shallow"] is is_cut
 
 
 def test_a_clone_without_contents_calls_no_good_commit_bad(

@@ -45,6 +45,9 @@ class LastHandoff(NamedTuple):
     """(name, value) of what its receiver reads, does and achieves."""
 
 
+SHALLOW = "this clone is shallow: what is older is not known ('git fetch --unshallow')"
+
+
 @dataclass(frozen=True, slots=True)
 class Situation:
     """The input of a brief."""
@@ -123,7 +126,7 @@ def _now(situation: Situation, report: PhaseReport | None, asker: Audience) -> R
             else "no daemon runs: nothing is committed until 'yolo-fs start' (or run --once)"
         )
     if situation.is_cut_off:
-        lines.append("this clone is shallow: what is older is not known ('git fetch --unshallow')")
+        lines.append(SHALLOW)
     if situation.is_partial:
         lines.append(
             "this clone is partial: what it lacks is not known ('git fetch --refetch --no-filter')"

@@ -125,6 +125,8 @@ class Report:
     """The latest coordination commits, newest first; empty when the history was not read."""
     warnings: Mapping[str, int] = field(default_factory=dict)
     """Committed artifact → number of its warnings; empty when the history was not read."""
+    is_cut_off: bool = False
+    """Whether the clone is shallow: what is older than it is not known, nor its order."""
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -161,6 +163,7 @@ class Report:
             "branch": self.head.branch,
             "head": self.head.tip,
             "obstacle": self.obstacle.value if self.obstacle else None,
+            "shallow": self.is_cut_off,
             "daemon": to_json(self.health),
             "counts": {standing.value: counts[standing] for standing in CandidateState},
             "candidates": [candidate.as_json() for candidate in listed_here],
@@ -219,7 +222,11 @@ class Reporter:
             verdicts = {candidate.path: candidate.verdict for candidate in listing.all}
             repaired = autofixed(self._repository, verdicts)
         verification = verification_of(self._repository, self._settings, head.tip)
-        return Report(root, head, obstacle, health_now, listing, kept, repaired, verification, near)
+        is_cut_off = bool(self._repository.cut_off())
+        return Report(
+            root, head, obstacle, health_now, listing, kept, repaired, verification, near,
+            is_cut_off=is_cut_off,
+        )  # fmt: skip
 
     def close(self) -> None:
         """End the helper processes."""
