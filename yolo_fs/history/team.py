@@ -364,6 +364,9 @@ class Team:
         if not signed_off:
             asking |= JUDGED_BY.keys()
         is_open = not (signed_off or _is_said_complete(own, int(phase.number)))
+        by_others = tuple(self._find_changes_by_others(own)) if is_open else ()
+        unnamed = tuple(work for work, names_plan in by_others if not names_plan)
+        changes = tuple(work for work, names_plan in by_others if names_plan)
         facts = PhaseFacts(
             phase=phase,
             filed=own,
@@ -375,8 +378,8 @@ class Team:
             signed_off_at=signed_at,
             versions={**self._versions_of(own, asking), **self._versions_since(own, signed_at)},
             withdrawn={} if signed_off else dict(self._find_withdrawn(own, switches)),
-            work=self.collect_work(own, is_open=is_open) if asking else (),
-            changes=tuple(self._find_changes_by_others(own, names_plan=True)) if is_open else (),
+            work=self.collect_work(own, unnamed) if asking else (),
+            changes=changes,
         )
         if signed_off and not self._was_in_order(facts):
             # Only the past tells which of what came after its verdict was mended.
@@ -533,16 +536,15 @@ class Team:
             for each in changes_in(self._repository, some, list(wanted)):
                 self._made[each.commit, each.path] = each.blob
 
-    def collect_work(self, filed: Sequence[Filed], *, is_open: bool = False) -> tuple[Work, ...]:
-        """Return the work on a phase's plans; in an open phase, also what else changed their
-        files after a verdict.
-        """
+    def collect_work(
+        self, filed: Sequence[Filed], unnamed: Iterable[Work] = ()
+    ) -> tuple[Work, ...]:
+        """Return the work on a phase's plans. `unnamed`: work of commits that name no plan."""
         plans = {
             str(artifact.place.plan) for artifact in filed if artifact.place.artifact.kind == "plan"
         }
-        work: Iterable[Work] = chain.from_iterable(map(self._work_of_plan, plans))
-        if is_open:
-            work = chain(work, self._find_changes_by_others(filed, names_plan=False))
+        named = chain.from_iterable(map(self._work_of_plan, plans))
+        work: Iterable[Work] = chain(named, unnamed)
         if doubled := [plan for plan in plans_in(filed) if plan.id.phase in self._doubled]:
             files = frozenset(chain.from_iterable(plan.files for plan in doubled))
             work = (commit for commit in work if touches(files, commit.files))
@@ -561,11 +563,9 @@ class Team:
             known = self._works[plan] = mark, tuple(work)
         return known[1]
 
-    def _find_changes_by_others(
-        self, filed: Sequence[Filed], *, names_plan: bool
-    ) -> Iterator[Work]:
+    def _find_changes_by_others(self, filed: Sequence[Filed]) -> Iterator[tuple[Work, bool]]:
         """Yield the commits that are not work on a plan by their subject, and changed what a
-        verdict on it had judged: those that name a plan all the same, or those that name none.
+        verdict on it had judged; and whether they name a plan all the same.
 
         What another plan of the department claims as its own file is judged with that plan.
         """
@@ -573,9 +573,7 @@ class Team:
         plans = plans_in(filed) if judged and NOWHERE not in judged else ()
         files_of = [(plan, _judged_files(plan, filed)) for plan in plans]
         every_file = frozenset(chain.from_iterable(files for _, files in files_of))
-        for change in self._changes_by_others(min(judged)) if plans else ():
-            if bool(change.plan) is not names_plan or change.touched.isdisjoint(every_file):
-                continue
+        for change in self._changes_by_others(min(judged), every_file) if plans else ():
             claimed = {
                 (plan.department, file)
                 for plan, files in files_of
@@ -585,7 +583,7 @@ class Team:
             for plan, files in files_of:
                 if any((plan.department, file) not in claimed for file in change.touched & files):
                     commit = change.commit
-                    yield Work(
+                    work = Work(
                         str(plan.id),
                         commit.at_s,
                         commit.height,
@@ -593,20 +591,28 @@ class Team:
                         commit.paths,
                         commit.oid,
                     )
+                    yield work, bool(change.plan)
 
-    def _changes_by_others(self, after: int) -> Iterator[_SourceChange]:
-        """Yield the commits beyond a position that changed anything but the planning tree; only
-        new ones are read.
+    def _changes_by_others(self, after: int, files: Set[str]) -> list[_SourceChange]:
+        """Return the commits beyond a position that changed one of these files, or what is below
+        it, oldest first; only new ones are read.
         """
         history = self.history_index
         known, at = self._changes, history.position_of(history.tip)
         if known is None or known.reading is not history.reading or after < known.after:
-            known = _SourceChanges(history.reading, after, after, [])
+            known = _SourceChanges(history.reading, after, after, {})
         if known.up_to < at:
-            fresh = map(_with_folders, history.made_by_others(known.up_to))
-            known.commits.extend(change for change in fresh if change.touched)
+            for change in map(_with_folders, history.made_by_others(known.up_to)):
+                for path in change.touched:
+                    known.by_path.setdefault(path, []).append(change)
             known = self._changes = known._replace(up_to=at)
-        yield from (one for one in known.commits if after < one.commit.position <= at)
+        found = {
+            change.commit.oid: change
+            for file in files
+            for change in known.by_path.get(file, ())
+            if after < change.commit.position <= at
+        }
+        return sorted(found.values(), key=lambda each: (each.commit.position, each.commit.height))
 
     def _find_named_commits(self, filed: Sequence[Filed]) -> dict[str, SourceCommit]:
         lines = (line for artifact in filed for line in artifact.lines)
@@ -825,7 +831,8 @@ class _SourceChanges(NamedTuple):
     after: int
     up_to: int
     """They lie beyond the one position and not beyond the other."""
-    commits: list[_SourceChange]
+    by_path: dict[str, list[_SourceChange]]
+    """Path of a file or folder → the commits that changed it or what is below it."""
 
 
 def _with_folders(commit: IndexedCommit) -> _SourceChange:
