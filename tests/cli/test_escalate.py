@@ -145,6 +145,8 @@ def test_only_a_commit_of_the_plan_on_this_branch_shows_that_its_task_goes_on(
     back = ("git", "-C", str(root), "reset", "-q", "--hard", "HEAD~1")
     subprocess.run(back, check=True)
     assert f"{aside} is not on this branch" in refused(aside)
+    longer = commit_file(root, "README.md", "more\n", "docs: of ESC-01-02-T33")
+    assert "nor changes a file of its plan" in refused(longer)
     work = commit_file(root, "src/login/a.ts", "work\n", "fix: the path")
     code, said = escalate(root, capsys, "resolve", NAME, "--by", "dev", "--commit", work)
     assert (code, said["data"]["escalation"]["standing"]) == (Exit.DONE, "resolved")

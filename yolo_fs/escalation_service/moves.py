@@ -29,6 +29,7 @@ from yolo_fs.escalations.lines import (
     opened,
     raised,
     resolved,
+    resumes,
 )
 from yolo_fs.escalations.log import (
     ENTRIES,
@@ -459,7 +460,7 @@ class Escalations:
         commit = team.history_index.commit(name)
         if commit is None:
             return f"{name} is not on this branch"
-        if str(escalation.id) in made.subject or (of and of.plan and not of.step):
+        if resumes(escalation.id, made.subject, is_only=False, is_of_plan=True):
             return ""
         plans = (plan for phase in phases for plan in phase.facts.plans if plan.id == task.plan)
         files = frozenset(file for plan in plans for file in plan.files)
