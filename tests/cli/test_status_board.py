@@ -154,6 +154,17 @@ def test_what_comes_first_follows_from_what_is_there(team: Team) -> None:
     assert team_part(said(team)).startswith("01-auth waits for its first file: 'yolo-fs workflow ")
 
 
+def test_a_phase_that_is_asked_about_and_has_nothing_is_not_taken_for_another(
+    tmp_path: Path,
+) -> None:
+    team = Team(tmp_path / "repo")
+    team.begin()
+    (team.root / ".yolo-planning/phases/02-two").mkdir()
+    shown = said(team, "--phase", "2")
+    assert team_part(shown).startswith("02-two waits for its first file")
+    assert "'yolo-fs workflow next --phase 02-two'" in shown
+
+
 def test_a_history_that_cannot_be_read_leaves_the_artifacts(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:

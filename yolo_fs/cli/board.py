@@ -56,14 +56,19 @@ MANY = 20
 """Lines of one sort that are shown of the whole work tree, without `verbose`."""
 
 
-def beginning(root: str) -> str:
-    """Return what comes first in a work tree of which no phase has a committed artifact."""
+def beginning(root: str, phase: str = "") -> str:
+    """Return what comes first in a work tree of which no phase has a committed artifact.
+
+    `phase`: the one that is asked about, which has none; else the first.
+    """
     if not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
         error = not_initialised(root, "'yolo-fs init' makes the planning tree")
         return f"not set up yet: {error.hint}"
     if phases := phases_in(root):
+        asked = f" --phase {phase}" if phase else ""
         return (
-            f"{phases[0]} waits for its first file: 'yolo-fs workflow next' says whose turn it is"
+            f"{phase or phases[0]} waits for its first file: 'yolo-fs workflow next{asked}' says "
+            "whose turn it is"
         )
     return "no phase yet: 'yolo-fs phase new SLUG' makes one"
 

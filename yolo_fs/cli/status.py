@@ -112,7 +112,7 @@ def _reply(seen: PresentMoment, chosen: PhaseId | None, invocation: Invocation) 
             return
         draw_wanted(console, seen, verbose=invocation.verbose)
         if seen.team:
-            empty = beginning(seen.report.root)
+            empty = beginning(seen.report.root, str(chosen or ""))
             is_full = invocation.verbose or chosen is not None
             draw_board(console, seen.team, empty=empty, verbose=is_full)
         if seen.compliance:
