@@ -79,13 +79,9 @@ _LOCKS = _Job(
             "the log is its own lock, below a folder of the user's, where no file of ours may be left",
         ),
         _Part(
-            "`progress/`: somebody waits at a gate, a lock of the scripts is held",
-            (
-                "yolo_fs.progress.gate_wait:NoticeWriter.are_awaited>flock",
-                "yolo_fs.progress.gate_wait:_Presence.announce>flock",
-                "yolo_fs.progress.departments:_is_held>flock",
-            ),
-            "asked, not taken; waiters share theirs",
+            "`progress/`: whether a lock of the scripts is held",
+            ("yolo_fs.progress.departments:_is_held>flock",),
+            "asked, not taken",
         ),
     ),
 )
@@ -196,7 +192,7 @@ JOBS = (_LOCKS, _LINES_READ, _LINES_WRITTEN, _REPOSITORIES, _PROCESSES, _OBJECTS
 
 def run(options: Options) -> Iterator[Table]:
     """Run the demo once and yield what its processes called."""
-    _refuse_stale_names()
+    refuse_stale_names()
     folder = Path(options.scratch) / "counts"
     folder.mkdir()
     environment = os.environ | {"YOLO_BENCH_COUNTS": str(folder), "PYTHONPATH": str(_COUNTED)}
@@ -212,7 +208,7 @@ def run(options: Options) -> Iterator[Table]:
     )
 
 
-def _refuse_stale_names() -> None:
+def refuse_stale_names() -> None:
     """Raise for a function that is not there any more: 0 calls would be shown for it."""
     for job in JOBS:
         for part in (job.by_library, *job.by_hand):

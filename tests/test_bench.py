@@ -13,6 +13,7 @@ from bench import peers, repositories, rounds, table
 from bench.__main__ import APART, NAMES, run
 from bench.faults import FAULTS
 from bench.goals import overview
+from bench.libraries import refuse_stale_names
 from bench.options import Options
 from bench.rounds import Sample, Way
 from bench.swarm import Costs, simulate
@@ -65,6 +66,10 @@ LONG = {
 
 
 @pytest.mark.sampled(3)
+def test_whatever_is_counted_of_a_job_is_there() -> None:
+    refuse_stale_names()
+
+
 @pytest.mark.parametrize(
     "name",
     [
