@@ -194,17 +194,14 @@ def test_a_daemon_is_stopped_while_a_branch_without_a_planning_tree_is_checked_o
     assert holder(lock(root)) is None
 
 
-@pytest.mark.parametrize(
-    ("verb", "reason"),
-    [("start", "not_initialised"), ("restart", "not_initialised"), ("stop", "not_running")],
-)
-def test_without_a_planning_tree_no_daemon_is_started(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str, reason: str
+@pytest.mark.parametrize("verb", ["start", "stop", "restart", "logs"])
+def test_without_a_planning_tree_it_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str
 ) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     code = run([verb, "-C", str(tmp_path), "--json"])
     assert code == Exit.NOT_HERE
-    assert json.loads(capsys.readouterr().out)["findings"][0]["reason"] == reason
+    assert json.loads(capsys.readouterr().out)["findings"][0]["reason"] == "not_initialised"
 
 
 # --- whom stop may signal --------------------------------------------------------------------------------------------

@@ -73,7 +73,10 @@ def start(invocation: Invocation, *, wait: bool, timeout_s: float) -> Reply:
 @_timeout_option(30.0, "How long to wait for it to finish the work in hand.")
 def stop(invocation: Invocation, *, timeout_s: float) -> Reply:
     """Stop the daemon and wait until it is gone."""
-    pid = end(_repository_of(invocation), timeout_s)
+    repository = _repository_of(invocation)
+    if not running(repository):
+        planning_root(repository.root)
+    pid = end(repository, timeout_s)
     return _reply("stopped", pid, f"The daemon (process {pid}) has stopped.")
 
 
@@ -114,7 +117,10 @@ def logs(invocation: Invocation, *, is_followed: bool, count: int) -> Reply:
             "--follow never ends, --json is one envelope; 'yolo-fs events --follow --json' "
             "has both."
         )
-    path = log_path(_repository_of(invocation))
+    repository = _repository_of(invocation)
+    path = log_path(repository)
+    if not os.path.lexists(path):
+        planning_root(repository.root)
     if is_followed:
         for line in follow(path, count):
             print(safe(line, _LINE_LENGTH), flush=True)
