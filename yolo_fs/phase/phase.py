@@ -75,10 +75,8 @@ class Phase:
             missing = [gate.why_closed for gate in closed]
             status = status.behind_gates(missing, asked_by_gate(closed[0]))
         elif self._is_at_sign_off and (owed := self._owed_before_sign_off):
-            gate, at = owed
-            status = status.behind_gates(
-                [f"gate {gate.name} is closed: {gate.missing[at]}"], asked_by_gate(gate, at)
-            )
+            turn = asked_by_gate(*owed)
+            status = status.behind_gates([turn.why], turn)
         if status.is_complete:  # what nobody waits for, such as documentation, is asked of nobody
             idle = tuple(department._replace(next=None) for department in status.departments)
             return status._replace(departments=idle, next=None)
