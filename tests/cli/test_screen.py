@@ -18,8 +18,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from tests.cli.test_inbox import NAME, WORDS, asks_the_user
 from tests.support.teams import THREE, Team
+from yolo_fs.cli.main import run
 from yolo_fs.cli.screen import draw_screen
+from yolo_fs.core.reasons import Exit
 from yolo_fs.git.repository import Repository
 from yolo_fs.moments.moment import PresentMoment, StatusObserver
 
@@ -36,6 +39,9 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> PresentMoment:
         team.user_commits("chore: three departments", ".yolo-planning/config.json")
         team.begin()
         team.plan()
+        asks_the_user(team, "blue", "red")
+        by_owner = ["escalate", "raise", NAME, "--reason", "a matter of taste", *WORDS]
+        assert run([*by_owner, "-C", str(team.root)]) == Exit.DONE
         team.artifact(".handoff-ux-complete", "{}")
         for number in range(9):
             team.artifact(
@@ -75,13 +81,21 @@ def test_one_phase_fits_the_screen(seen: PresentMoment, rows: int, width: int) -
 
 def test_what_needs_a_person_comes_first(seen: PresentMoment) -> None:
     lines = drawn(seen, 24)
-    assert lines[0] == "Needs a person"
+    assert lines[0] == "Needs a person" and "Which colour?" in lines[1]
     head = next(at for at, line in enumerate(lines) if line.startswith("phase 01-auth"))
     wanted = "\n".join(lines[:head])
     assert "forged: 01-auth: .handoff-ux-complete" in wanted
     assert re.search(r"x 01-03\.plan\.jsonl line 1", wanted)
     assert "more (-v shows them)" in lines[head - 1]
     assert any(line.startswith("  frontend") for line in lines[head:])
+
+
+def test_only_what_inbox_lists_needs_a_person(seen: PresentMoment) -> None:
+    for lines in (drawn(seen, 40, 400), drawn(seen, 40)):
+        wanted = lines[1 : lines.index("Stands in the way")]
+        assert len(wanted) == 2 and "Which colour?" in wanted[0]
+        mended = lines[lines.index("Rejected: an agent mends these") + 1 :]
+        assert re.search(r"x 01-03\.plan\.jsonl line 1", mended[0])
 
 
 def test_q_ends_a_watch_and_gives_the_terminal_back(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Draws `status` to fit the terminal: first what needs a person, then the state of the team.
+"""Draws `status` to fit the terminal: first what needs a person, then what an agent mends and what
+stands in the way, then the state of the team.
 
 Symbols and words carry all information; colour only repeats it. What does not fit is counted, and
 `-v` shows everything.
@@ -38,9 +39,11 @@ if TYPE_CHECKING:
 LEAST_ROWS = 12
 """A smaller terminal scrolls."""
 _WANTED = 8
-"""Maximum number of lines for what needs a person."""
-_ASKED = ("credential", "conflict", "escalation", "decision")
-"""Kinds of the inbox that are shown by their question; the others appear below in other words."""
+"""Maximum number of lines for all that comes before the phase, without headings."""
+_LEAST = 2
+"""Lines that each part of it keeps, however long an earlier one is."""
+_TOLD_ELSEWHERE = ("daemon", "health")
+"""Kinds of the inbox with a line of their own, which has their command, too."""
 _GATE_LACKS = 1
 
 
@@ -51,6 +54,13 @@ class ScreenLine(NamedTuple):
     style: str = ""
     draw: Callable[[Console], None] | None = None
     rows: int = 1
+
+
+class WantedPart(NamedTuple):
+    """What one reader has to see before anything else."""
+
+    heading: ScreenLine
+    lines: list[ScreenLine]
 
 
 def draw_screen(console: Console, seen: PresentMoment | PastMoment, rows: int) -> None:
@@ -68,16 +78,14 @@ def draw_screen(console: Console, seen: PresentMoment | PastMoment, rows: int) -
 
 
 def draw_wanted(console: Console, seen: PresentMoment, *, verbose: bool) -> None:
-    """Print all that needs a person, for the reader of a pipe: agents read the first lines.
+    """Print all that needs somebody, for the reader of a pipe: agents read the first lines.
 
     `verbose`: without a limit.
     """
-    wanted = list(_wanted(seen, sys.maxsize if verbose else MANY))
-    if wanted:
-        console.print("Needs a person", style="bold yellow")
-    for line in wanted:
-        console.print(safe(line.text, 600), style=line.style)
-    if wanted:
+    for heading, lines in _wanted(seen, sys.maxsize if verbose else MANY):
+        console.print(heading.text, style=heading.style)
+        for line in lines:
+            console.print(safe(line.text, 600), style=line.style)
         console.print()
 
 
@@ -96,9 +104,7 @@ def _fitting(block: Sequence[ScreenLine], left: int) -> Iterator[ScreenLine]:
 def _blocks(seen: PresentMoment | PastMoment) -> Iterator[Iterable[ScreenLine]]:
     """Yield what is to be shown, the most important first."""
     if isinstance(seen, PresentMoment):
-        wanted = list(_wanted(seen, MANY))
-        if wanted:
-            yield [ScreenLine("Needs a person", "bold yellow"), *wanted[:_WANTED], *_more(wanted)]
+        yield from _shortened(_wanted(seen, MANY))
     phases = seen.team.phases if seen.team else ()
     open_ = [phase for phase in phases if not phase.is_complete]
     for phase in open_[:1] or phases[-1:]:
@@ -109,26 +115,56 @@ def _blocks(seen: PresentMoment | PastMoment) -> Iterator[Iterable[ScreenLine]]:
     yield _draw_foot(seen)
 
 
-def _more(wanted: Sequence[ScreenLine]) -> Iterator[ScreenLine]:
-    if len(wanted) > _WANTED:
-        yield ScreenLine(f"  … {len(wanted) - _WANTED} more (-v shows them)", "dim")
+def _shortened(parts: Sequence[WantedPart]) -> Iterator[Iterable[ScreenLine]]:
+    """Yield the parts with as many lines as there is room for, and the number of the others."""
+    left = _WANTED
+    for at, (heading, lines) in enumerate(parts):
+        kept = sum(min(len(later), _LEAST) for _, later in parts[at + 1 :])
+        shown = lines[: max(left - kept, _LEAST)]
+        left -= len(shown)
+        yield [heading, *shown, *_more(len(lines) - len(shown))]
 
 
-def _wanted(seen: PresentMoment, most_drifts: int) -> Iterator[ScreenLine]:
+def _more(count: int) -> Iterator[ScreenLine]:
+    if count:
+        yield ScreenLine(f"  … {count} more (-v shows them)", "dim")
+
+
+def _wanted(seen: PresentMoment, most_drifts: int) -> tuple[WantedPart, ...]:
+    """Return each part that has lines. Nothing needs a person but what `inbox` lists."""
+    asked = {item.id for item in seen.inbox}
+    parts = (
+        WantedPart(ScreenLine("Needs a person", "bold yellow"), [*_asked(seen)]),
+        WantedPart(
+            ScreenLine("Stands in the way", "bold yellow"),
+            [*_in_the_way(seen, asked, most_drifts)],
+        ),
+        WantedPart(
+            ScreenLine("Rejected: an agent mends these", "bold red"),
+            [
+                _refusal(candidate.path, candidate.verdict)
+                for candidate in seen.report.with_standing(CandidateState.REJECTED)
+            ],
+        ),
+    )
+    return tuple(part for part in parts if part.lines)
+
+
+def _asked(seen: PresentMoment) -> Iterator[ScreenLine]:
     for item in seen.inbox:
-        if item.kind in _ASKED:
+        if item.kind not in _TOLD_ELSEWHERE:
+            style = "red" if item.kind == "credential" else "yellow"
             for question, command in lines_of((item,)):
-                yield ScreenLine(
-                    f"  ! {question}", "red" if item.kind == "credential" else "yellow"
-                )
+                yield ScreenLine(f"  ! {question}", style)
                 yield ScreenLine(f"    {command}")
+
+
+def _in_the_way(seen: PresentMoment, asked: set[str], most_drifts: int) -> Iterator[ScreenLine]:
     for phase in seen.team.phases if seen.team else ():
         for escalation in phase.escalations:
             if escalation.is_open and escalation.holder is not Role.USER:
                 sentence = f"  ! {escalation.id}: {escalation.agent} holds it; {escalation.owed}"
                 yield ScreenLine(sentence, "yellow")
-        for alarm in phase.alarms:
-            yield ScreenLine(f"  ! {alarm}", "red")
     yield from _wanted_beside(seen.beside, most_drifts)
     for stall in seen.crew.stalls if seen.crew else ():
         yield ScreenLine(f"  ! stalled: {stall}", "red")
@@ -136,10 +172,11 @@ def _wanted(seen: PresentMoment, most_drifts: int) -> Iterator[ScreenLine]:
         yield ScreenLine(f"  ! {sentence}", "yellow")
     if seen.report.verification and not seen.report.verification.passed:
         yield ScreenLine(f"  ! {seen.report.verification.sentence}", "red")
-    if seen.report.obstacle:
+    if seen.report.obstacle and seen.report.obstacle.value not in asked:
         yield ScreenLine(f"  ! held up: {seen.report.obstacle.sentence}", "yellow")
-    for candidate in seen.report.with_standing(CandidateState.REJECTED, CandidateState.HELD):
-        yield _refusal(candidate.path, candidate.verdict)
+    for candidate in seen.report.with_standing(CandidateState.HELD):
+        if candidate.path not in asked:
+            yield _refusal(candidate.path, candidate.verdict)
 
 
 def _wanted_beside(asides: Iterable[Aside], most_drifts: int) -> Iterator[ScreenLine]:

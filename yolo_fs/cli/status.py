@@ -61,7 +61,8 @@ def status(invocation: Invocation, *, watch: bool, revision: str | None, phase: 
     The team: phases with departments and steps, plans, gates and what they lack, blockers,
     deadlocks, and declarations of the work tree that contradict the evidence. A finished phase is
     one line, as is an open one after the first five; -v shows all of each. On a terminal it fits
-    the screen, and says first what needs a person; --watch ends with q.
+    the screen, and says first what needs a person, and what an agent has to mend; --watch ends
+    with q.
 
     Committed: the branch has it. Pending: will be checked again in a moment. Held: valid, but
     git or the configuration stands in the way. Rejected: invalid, with each fault and its place.

@@ -35,14 +35,23 @@ const isNarrow = matchMedia("(max-width: 760px)");
 export function team(state) {
   const { board } = state;
   const phase = state.phaseNow();
-  return el("div.view.team", {}, needsYou(state),
+  return el("div.view.team", {}, needsYou(state), inTheWay(state),
     phase ? [summary(state, phase), cause(phase), steps(state, phase)] : card("Team", "none", empty("No phase has a committed artifact yet. An agent begins one with its first file, or you do:"), command(state, "yolo-fs phase new SLUG")),
     el("div.column", { "data-key": "work" }, phase ? escalations(state, phase) : null, refused(state), phase ? [gates(state, phase), plans(phase)] : null),
     el("div.column", { "data-key": "aside" }, atWork(state), recent(state), phase ? waits(phase) : null, board.crew ? crew(board.crew) : null));
 }
 
-/** What waits for a person: the same list as `yolo-fs inbox`, then what nobody answers by a command. */
+/** What waits for a person: the same list as `yolo-fs inbox`. */
 function needsYou(state) {
+  if (state.at) return null;
+  const waiting = state.board.inbox ?? [];
+  if (!waiting.length) return el("section.card.calm", { "data-key": "needs", "aria-label": "Inbox" }, el("p", {}, el("span.sign.complete", { "aria-hidden": "true" }, "✓ "), "Nothing waits for you."));
+  return el("section.card.needs", { "data-key": "needs", "aria-label": "Inbox" }, el("h2", {}, `Waits for you: ${waiting.length}`),
+    el("ul", {}, waiting.map((one) => item(state, one))));
+}
+
+/** What nobody answers by a command, and no list of files shows. */
+function inTheWay(state) {
   if (state.at) return null;
   const { board } = state;
   const noted = [
@@ -50,10 +59,7 @@ function needsYou(state) {
     ...(board.overdue ?? []),
     ...(board.crew?.stalls ?? []).map((one) => `${one.department} ${words(one.step)} stands still: ${one.agent} is next; ${one.said}`),
   ];
-  const waiting = board.inbox ?? [];
-  if (!waiting.length && !noted.length) return el("section.card.calm", { "data-key": "needs", "aria-label": "Inbox" }, el("p", {}, el("span.sign.complete", { "aria-hidden": "true" }, "✓ "), "Nothing waits for you."));
-  return el("section.card.needs", { "data-key": "needs", "aria-label": "Inbox" }, el("h2", {}, `Waits for you: ${waiting.length + noted.length}`),
-    el("ul", {}, waiting.map((one) => item(state, one)), noted.map((text) => el("li", {}, text))));
+  return noted.length ? card("Stands in the way", "noted", el("ul", {}, noted.map((text) => el("li", {}, text)))) : null;
 }
 
 function item(state, one) {
