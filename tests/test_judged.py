@@ -96,7 +96,43 @@ def test_a_plan_that_comes_after_the_verification_opens_it() -> None:
     )
 
 
+def test_a_design_that_comes_after_the_verification_opens_it() -> None:
+    known = history(*(name for name in ORDER if name != "architecture.toon"), "architecture.toon")
+    assert (
+        "verification.jsonl is older than architecture.toon (000000000000)" in why(known, "qa")[0]
+    )
+
+
 FAILED = [{"r": "FAIL", "ps": 1, "fl": 1, "dt": "2026-02-20"}]
+AUDITED = ORDER[:-1]
+STOPPED = ("security-audit.jsonl", FAILED)
+
+
+def test_an_audit_that_only_changes_its_mind_asks_the_user() -> None:
+    known = history(*AUDITED, STOPPED, "security-audit.jsonl")
+    assert open_step(known) == ("security", "user")
+    said = "security says PASS after a FAIL, and nothing was changed in between: the user decides"
+    assert why(known, "security") == (said,)
+    again = history(*AUDITED, STOPPED, "security-audit.jsonl", "security-audit.jsonl")
+    assert open_step(again) == ("security", "user")
+
+
+@pytest.mark.parametrize(
+    "agent, turn", [("user", ("signoff", "lead")), ("lead", ("security", "user"))]
+)
+@pytest.mark.parametrize("is_before", [True, False])
+def test_the_user_alone_accepts_what_an_audit_failed(
+    agent: str, turn: tuple[str, str], is_before: bool
+) -> None:
+    accepted = ("decisions.jsonl", [{"agent": agent, "kind": "accept_risk", "of": "backend"}])
+    after: list[Any] = ["security-audit.jsonl"]
+    after.insert(0 if is_before else 1, accepted)
+    assert open_step(history(*AUDITED, STOPPED, *after)) == turn
+
+
+def test_an_audit_passes_what_was_mended_since_it_failed() -> None:
+    known = history(*AUDITED, STOPPED, "src/auth.ts", "security-audit.jsonl")
+    assert open_step(known) == ("signoff", "lead")
 
 
 def test_an_artifact_that_is_the_work_of_a_plan_is_judged_like_source() -> None:

@@ -144,6 +144,8 @@ ACCEPTED = {"ts": "2026-02-20T10:00:00Z", "agent": "lead", "reason": "It is rare
             "dec": "Ship 01-01 as it is", "kind": "accept", "of": "01-01"}  # fmt: skip
 ASSIGNED = {"ts": "2026-02-21T10:00:00Z", "agent": "lead", "reason": "QA found it",
             "dec": "T1 is done again", "kind": "assign", "of": "01-01/T1", "task": "01-01/T1"}  # fmt: skip
+RISK = {"ts": "2026-02-24T10:00:00Z", "agent": "user", "reason": "It is a key of the tests",
+        "dec": "Accept what Security found", "kind": "accept_risk", "of": "backend"}  # fmt: skip
 
 
 def is_reviewed(cast: Cast) -> None:
@@ -222,6 +224,8 @@ def is_signed_off(cast: Cast) -> None:
     )
     cast.turn("user", "security FAIL: hard stop")
     cast.writes("security-audit.jsonl", {"r": "PASS", "findings": 0, "critical": 0, "dt": DAY})
+    cast.turn("user", "security FAIL: hard stop")
+    cast.writes("decisions.jsonl", ACCEPTED, ASSIGNED, RISK)
     cast.turn("lead")
     state = {"ms": "v1", "ph": 1, "tt": 1, "st": "complete", "step": "signoff", "pr": 100, "started": DAY}  # fmt: skip
     cast.writes("../../state.json", state)

@@ -14,7 +14,17 @@ from typing import Any
 import pytest
 
 from tests.properties.histories import Event, Ground
-from tests.properties.rewritten import FOLDER, Real, committed, git, standing_of, turn_of
+from tests.properties.rewritten import (
+    FOLDER,
+    Real,
+    committed,
+    git,
+    path_of,
+    standing_of,
+    subject_of,
+    turn_of,
+)
+from tests.properties.rewritten import text_of as content_of
 from tests.properties.tales import EXAMPLES
 from yolo_fs.protocol.departments import Dept
 
@@ -90,6 +100,39 @@ def test_a_commit_that_names_no_plan_opens_the_verdicts_on_what_it_changed(tmp_p
     phase = one.phase()
     assert turn_of(phase) == ("senior", "code_review")
     assert f"older than source of {plan.id}" in str(phase.progress.departments[0].steps)
+
+
+def test_a_commit_without_a_change_is_no_work(tmp_path: Path) -> None:
+    """It opens no verdict, and mends nothing that a review has found."""
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    (plan, *_) = one.phase().facts.plans
+    git(one.root, "commit", "-q", "--allow-empty", "-m", f"fix({plan.id}): T1 do backend")
+    assert turn_of(one.phase()) == SIGNS_OFF
+    review = json.loads(text_of(one, "code-review.jsonl"))
+    found = {"f": min(plan.files), "ln": 1, "sev": "minor", "issue": "a name", "sug": "another"}
+    puts(one, {"code-review.jsonl": _lines(review | {"r": "changes_requested"}, found)})
+    asked = turn_of(one.phase())
+    assert asked == ("dev", "code_review")
+    git(one.root, "commit", "-q", "--allow-empty", "-m", f"fix({plan.id}): T1 do backend")
+    assert turn_of(one.phase()) == asked
+    (one.root / min(plan.files)).write_text("mended\n")
+    git(one.root, "commit", "-q", "-a", "-m", f"fix({plan.id}): T1 do backend")
+    assert turn_of(one.phase()) != asked
+
+
+def test_what_departments_hand_each_other_is_integrated_again_once_it_has_changed(
+    tmp_path: Path,
+) -> None:
+    ground = Ground((Dept.BACKEND, Dept.FRONTEND, Dept.UIUX), is_one_number=False)
+    events = ground.whole(Random(0))
+    one = committed(tmp_path / "work", ground, events, Random(7))
+    assert one.phase().is_complete
+    begun = len(events) - 1 - [event.name for event in events][::-1].index("state.json")
+    one = committed(tmp_path / "open", ground, events[:begun], Random(7))
+    contracts = text_of(one, "api-contracts.jsonl")
+    puts(one, {"api-contracts.jsonl": contracts.replace("/auth/login", "/auth/sign-in")})
+    (step,) = (each for each in one.phase().folded.steps if each.step.key == "integration_gate")
+    assert "integration-gate-result.jsonl is older than api-contracts.jsonl" in str(step.missing)
 
 
 def test_a_commit_that_names_no_plan_opens_no_phase_that_was_squashed_when_it_was_done(
@@ -177,6 +220,97 @@ def test_a_decision_of_no_kind_cannot_be_read_so_it_holds_and_is_told(tmp_path: 
     assert any("decisions.jsonl is on the branch and cannot be read" in lack for lack in lacks), (
         lacks
     )
+
+
+def failing(text: str) -> str:
+    """Return test results in which every test of the last plan fails."""
+    *rest, last = (json.loads(line) for line in text.splitlines())
+    tasks = [{**task, "ps": 0, "fl": task["ps"] + task["fl"]} for task in last["tasks"]]
+    return _lines(*rest, {**last, "ps": 0, "fl": last["ps"] + last["fl"], "tasks": tasks})
+
+
+EXAMPLES_OF = Path(__file__).parents[2] / "fixtures/examples/artifacts"
+
+
+def example(name: str) -> str:
+    return (EXAMPLES_OF / name).read_text()
+
+
+AGAINST = {
+    "escalation.jsonl": (
+        lambda _: example("escalation/ok/two_tasks.jsonl"),
+        "is open and was taken back",
+        ("user", "implementation"),
+    ),
+    "test-results.jsonl": (
+        failing,
+        "tests of plan 01-01 fail and was taken back",
+        ("dev", "implementation"),
+    ),
+    ".qa-gate-results.jsonl": (
+        lambda _: _lines(
+            {
+                **json.loads(example("qa-gate-results/ok/three_levels.jsonl").splitlines()[-1]),
+                "r": "FAIL",
+            }
+        ),
+        ".qa-gate-results.jsonl said FAIL and was taken back",
+        ("lead", "qa"),
+    ),
+    "owner-signoff.jsonl": (
+        lambda _: example("owner-signoff/ok/hold_then_ship.jsonl").splitlines()[0] + "\n",
+        "owner-signoff.jsonl said HOLD and was taken back",
+        ("owner", "signoff"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AGAINST)
+def test_what_spoke_against_a_phase_is_not_unsaid_by_removing_it(tmp_path: Path, name: str) -> None:
+    said, told, turn = AGAINST[name]
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    known = git(one.root, "show", f"main:{FOLDER}/{name}", check=False)
+    puts(one, {name: said(known)})
+    held = one.phase()
+    assert turn_of(held) != SIGNS_OFF
+    assert [filed.place.name for filed in held.facts.filed if not filed.valid] == []
+    git(one.root, "rm", "-q", f"{FOLDER}/{name}")
+    git(one.root, "commit", "-q", "-m", "chore: tidy")
+    phase = one.phase()
+    lacks = [lack for step in phase.progress.every_step for lack in step.missing]
+    assert any(told in lack for lack in lacks), lacks
+    assert turn_of(phase) == turn
+    git(one.root, "revert", "--no-edit", "HEAD")
+    assert (turn_of(one.phase()), standing_of(one.phase())) == (turn_of(held), standing_of(held))
+
+
+def test_what_was_answered_before_it_was_removed_holds_nothing(tmp_path: Path) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    puts(one, {"escalation.jsonl": example("escalation/ok/whole_round_trip.jsonl")})
+    assert turn_of(one.phase()) == SIGNS_OFF
+    git(one.root, "rm", "-q", f"{FOLDER}/escalation.jsonl")
+    git(one.root, "commit", "-q", "-m", "chore: tidy")
+    assert turn_of(one.phase()) == SIGNS_OFF
+
+
+@pytest.mark.parametrize(
+    "subject", ["Fix typo", "feat(09-01): T1 elsewhere", "docs(01): code review 01-01"]
+)
+def test_a_sign_off_by_hand_covers_no_change_that_nobody_judged(
+    tmp_path: Path, subject: str
+) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    (plan, *_) = one.phase().facts.plans
+    (one.root / min(plan.files)).write_text("by hand\n")
+    git(one.root, "commit", "-q", "-a", "-m", subject)
+    for event in GROUND.whole(Random(0))[-2:]:
+        path = one.root / path_of(event)
+        path.write_text(content_of(event, 99, {}))
+        git(one.root, "add", "-A")
+        git(one.root, "commit", "-q", "-m", subject_of(event))
+    phase = one.phase()
+    assert not phase.is_complete
+    assert turn_of(phase) == ("senior", "code_review")
 
 
 def _lines(*records: dict[str, Any]) -> str:

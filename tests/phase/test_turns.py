@@ -10,7 +10,7 @@ import pytest
 from tests.support.phases import FOLDER, complete, facts
 from tests.support.settings import config_from
 from yolo_fs.company.source import source_of
-from yolo_fs.evidence.facts import Version, Work
+from yolo_fs.evidence.facts import Version, Withdrawn, Work
 from yolo_fs.phase.acts import acts_of, plans_laid_aside
 from yolo_fs.phase.gate_status import GateStatus, MissingEvidence
 from yolo_fs.phase.phase import Phase, asked_by_gate
@@ -350,8 +350,8 @@ def test_what_a_false_summary_lacks_is_told_to_its_dev() -> None:
 def test_whoever_judges_after_a_fail_that_was_taken_back_is_told_of_it() -> None:
     content = complete()
     del content["verification.jsonl"]
-    withdrawn = {("qa", DEFAULT_DEPARTMENT): "verification.jsonl"}
-    found = Phase(facts(content, withdrawn=withdrawn)).progress.next
+    gone = Withdrawn("qa", DEFAULT_DEPARTMENT, "phases/01-auth/verification.jsonl", "FAIL")
+    found = Phase(facts(content, withdrawn=(gone,))).progress.next
     assert found and found.step == "qa"
     assert found.why == "verification.jsonl said FAIL and was taken back: it is judged anew"
 

@@ -179,7 +179,7 @@ def committed(root: Path, ground: Ground, events: Sequence[Event], clock: Random
             into.write(f"get-mark :{position + 2}\n".encode())
             into.flush()
             commits.append(out.readline().decode().strip())
-            if event.plan:
+            if event.plan and not ground.is_disguised(event):
                 made[event.department] = commits[-1]
     git(root, "reset", "-q", "--hard", "main")
     git(root, "branch", FIRST, f"{commits[0]}^")

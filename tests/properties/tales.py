@@ -45,6 +45,34 @@ def work_after_verdict(events: list[Event], ground: Ground, own: Dept, chance: R
     return judge.name
 
 
+def disguised_work_after_verdict(
+    events: list[Event], ground: Ground, own: Dept, chance: Random
+) -> str:
+    judge = ground.event(chance.choice(JUDGES), own)
+    last = place_of(events, next(one for one in events if one.name == "state.json"))
+    events.insert(chance.randint(place_of(events, judge) + 1, last), ground.disguised(own))
+    return judge.name
+
+
+def design_after_verdict(events: list[Event], ground: Ground, own: Dept, chance: Random) -> str:
+    design = ground.event("architecture.toon", own)
+    verdicts = [ground.event(kind, own) for kind in ("verification.jsonl", "qa-code.jsonl")]
+    first = min(place_of(events, verdict) for verdict in verdicts)
+    last = place_of(events, next(one for one in events if one.name == "state.json"))
+    events.insert(chance.randint(first + 1, last), design)
+    return design.name
+
+
+def audit_that_passes_what_it_failed(
+    events: list[Event], ground: Ground, own: Dept, _: Random
+) -> str:
+    audit = ground.event("security-audit.jsonl", own)
+    failed = ({"r": "FAIL", "findings": 1, "critical": 1, "dt": "2026-02-19"},)
+    events.insert(place_of(events, audit), audit._replace(lines=failed))
+    events[:] = [event for event in events if event.name not in SHIP]  # nobody asked the user yet
+    return audit.name
+
+
 def sign_off_before_work(events: list[Event], ground: Ground, own: Dept, chance: Random) -> str:
     signed = [events.pop(place_of(events, Event(name))) for name in SHIP]
     at = chance.randint(0, place_of(events, ground.event("security-audit.jsonl", own)))
@@ -113,6 +141,9 @@ MISMATCHES: tuple[Spoil, ...] = (
     red_tests_of_another_plan,
     summary_that_names_no_commit,
     verdict_that_fails,
+    disguised_work_after_verdict,
+    design_after_verdict,
+    audit_that_passes_what_it_failed,
 )
 
 

@@ -77,6 +77,21 @@ class Version(NamedTuple):
     """Place of the commit in the order of the branch."""
 
 
+class Withdrawn(NamedTuple):
+    """An artifact that spoke against its phase last, and of which the branch has no file."""
+
+    step: str
+    """Key of the step that it held; empty for a log that no step writes."""
+    department: Dept
+    path: str
+    said: str
+
+    @property
+    def name(self) -> str:
+        """Its file name."""
+        return self.path.rpartition("/")[2]
+
+
 class Work(NamedTuple):
     """A source commit that names a plan."""
 
@@ -168,10 +183,8 @@ class PhaseFacts:
     """Path of an artifact of a running loop → its versions, oldest first."""
     unread: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """Path → the places of those of its versions whose contents this clone does not have."""
-    withdrawn: Mapping[tuple[str, Dept], str] = field(default_factory=dict)
-    """Step and department → the name of a verdict that said FAIL last and was taken off the branch:
-    it was given all the same.
-    """
+    withdrawn: tuple[Withdrawn, ...] = ()
+    """What was said against the phase and was taken off the branch: it was said all the same."""
     work: tuple[Work, ...] = ()
     """The source commits of the plans, oldest first."""
     changes: tuple[Work, ...] = ()
@@ -610,6 +623,8 @@ class Failure:
 
 OWNERS_DECISION = "owner"
 """Pseudo-step for the Owner's decision on the phase as a whole."""
+POST_PHASE = "post-phase"
+"""Pseudo-step for the QA gate after the phase's plans."""
 
 _VERDICTS = (
     ("qa", "verification", "verification says FAIL"),
@@ -621,10 +636,11 @@ STEP_OF_VERDICT: Mapping[str, str] = {kind: step for step, kind, _ in _VERDICTS}
 
 
 def withdrawn_from(facts: PhaseFacts, step: str, department: Dept | None = None) -> Iterator[str]:
-    """Yield which FAILs of a step were taken off the branch without another verdict."""
-    for (key, dept), name in facts.withdrawn.items():
-        if key == step and department in (None, dept):
-            yield f"{name} said FAIL and was taken back: it is judged anew"
+    """Yield what spoke against a step and was taken off the branch, with nothing in its place."""
+    for one in facts.withdrawn:
+        if one.step == step and department in (None, one.department):
+            again = "judged" if step in STEP_OF_VERDICT.values() else "written"
+            yield f"{one.name} said {one.said} and was taken back: it is {again} anew"
 
 
 def failures_of(
@@ -728,6 +744,8 @@ def _find_owner_hold(facts: PhaseFacts) -> Iterator[Failure]:
             yield Failure(OWNERS_DECISION, what, filed.place.name, len(filed.lines))
         elif last and not facts.switches.config.po.enabled and (what := _leaves_out(facts, last)):
             yield Failure(OWNERS_DECISION, what, filed.place.name, len(filed.lines))
+    for said in withdrawn_from(facts, OWNERS_DECISION):
+        yield Failure(OWNERS_DECISION, said, _SIGNED, 0)
 
 
 def _leaves_out(facts: PhaseFacts, signoff: Mapping[str, Any]) -> str:

@@ -161,7 +161,8 @@ def _made(facts: PhaseFacts) -> Mapping[Dept, tuple[JudgedFact, ...]]:
             chain(
                 _sources(facts, department),
                 _find_artifacts_made(facts, department),
-                _find_plan_papers(facts, department),
+                _find_papers(facts, department),
+                _find_integrated(facts, department),
             )
         )
         for department in facts.switches.departments
@@ -190,13 +191,29 @@ def _find_artifacts_made(facts: PhaseFacts, department: Dept) -> Iterator[Judged
             yield JudgedFact(what, made.position, first, str(plan.id))
 
 
-def _find_plan_papers(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
-    """Yield plans and summaries; no step before the verification judges them."""
-    for kind in ("plan", "summary"):
+def _find_papers(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
+    """Yield designs, plans and summaries; no step before the verification judges them."""
+    for kind in ("architecture", "plan", "summary"):
         for filed in facts.of_kind(kind, department):
-            plan = str(filed.place.plan)
+            plan = str(filed.place.plan or "")
             first = max(_QA, _mended(facts, department, filed.position))
-            yield JudgedFact(f"{kind} {plan} ({filed.commit[:SHORT]})", filed.position, first, plan)
+            what = f"{kind} {plan}" if plan else filed.place.name
+            yield JudgedFact(f"{what} ({filed.commit[:SHORT]})", filed.position, first, plan)
+
+
+INTEGRATED = ("api-contracts", "component-specs", "design-tokens", "user-flows",
+              "design-handoff", "dept-handoff", "test-results", "summary")  # fmt: skip
+"""Kinds that the integration gate compares."""
+
+
+def _find_integrated(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
+    """Yield what departments hand each other; the first of them gets what belongs to none."""
+    working = facts.switches.departments
+    for filed in chain.from_iterable(map(facts.of_kind, INTEGRATED)):
+        theirs = filed.place.department
+        if department == (theirs if theirs in working else working[0]):
+            what = f"{filed.place.name} ({filed.commit[:SHORT]})"
+            yield JudgedFact(what, filed.position, _INTEGRATION, "")
 
 
 def _mended(facts: PhaseFacts, department: Dept, position: int) -> int:

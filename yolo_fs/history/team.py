@@ -25,13 +25,13 @@ from yolo_fs.core.ids import PhaseId, twice_numbered
 from yolo_fs.core.reasons import YoloError, errors
 from yolo_fs.evidence.facts import (
     NOWHERE,
-    STEP_OF_VERDICT,
     Filed,
     PhaseFacts,
     Plan,
     SourceCommit,
     Switches,
     Version,
+    Withdrawn,
     Work,
     commit_of_task,
     key_of_task,
@@ -56,7 +56,8 @@ from yolo_fs.history.index import (
 from yolo_fs.loops.facts import ROUNDS_OF, WITH_ROUNDS, LoopFacts, LoopProgress, goes_on, of_former
 from yolo_fs.loops.rounds import AFTER_REWORK, loops
 from yolo_fs.phase.phase import Phase
-from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, Dept
+from yolo_fs.phase.withdrawn import MAY_SPEAK_AGAINST, said_against
+from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME
 from yolo_fs.schemas.config import Config
 from yolo_fs.system.readers import READERS
 from yolo_fs.system.store import code_stamp
@@ -364,9 +365,7 @@ class Team:
         if not signed_off:
             asking |= JUDGED_BY.keys()
         is_open = not (signed_off or _is_said_complete(own, int(phase.number)))
-        by_others = tuple(self._find_changes_by_others(own)) if is_open else ()
-        unnamed = tuple(work for work, names_plan in by_others if not names_plan)
-        changes = tuple(work for work, names_plan in by_others if names_plan)
+        unnamed, changes = self._changes_in(own) if is_open else ((), ())
         facts = PhaseFacts(
             phase=phase,
             filed=own,
@@ -377,16 +376,15 @@ class Team:
             signed_off=signed_off,
             signed_off_at=signed_at,
             versions={**self._versions_of(own, asking), **self._versions_since(own, signed_at)},
-            withdrawn={} if signed_off else dict(self._find_withdrawn(own, switches)),
             work=self.collect_work(own, unnamed) if asking else (),
             changes=changes,
         )
+        if not signed_off and (withdrawn := tuple(self._find_withdrawn(facts))):
+            facts = replace(facts, withdrawn=withdrawn)
         if signed_off and not self._was_in_order(facts):
             # Only the past tells which of what came after its verdict was mended.
             versions = self._versions_of(own, asking | JUDGED_BY.keys())
-            facts = replace(
-                facts, versions={**facts.versions, **versions}, work=self.collect_work(own)
-            )
+            facts = self._with_work(replace(facts, versions={**facts.versions, **versions}))
         unread = {path: self._pasts[path].unread for path in facts.versions}
         return replace(facts, unread=unread) if any(unread.values()) else facts
 
@@ -398,10 +396,14 @@ class Team:
         basis = facts.signed_off, self.history_index.reading, facts.switches, places
         if self._in_order.get(facts.phase) == basis:
             return True
-        if is_any_older(replace(facts, work=self.collect_work(facts.filed))):
+        if is_any_older(self._with_work(facts)):
             return False
         self._in_order[facts.phase] = basis
         return True
+
+    def _with_work(self, facts: PhaseFacts) -> PhaseFacts:
+        unnamed, changes = self._changes_in(facts.filed)
+        return replace(facts, work=self.collect_work(facts.filed, unnamed), changes=changes)
 
     def _sign_off(self, phase: PhaseId, filed: Sequence[Filed]) -> tuple[str, int]:
         """Return the commit that signed a phase off, and its place: the one that says so, else the
@@ -419,20 +421,19 @@ class Team:
         at = min((one.position for one in later), default=state.position)
         return state.commit or history.tip, at
 
-    def _find_withdrawn(
-        self, filed: Sequence[Filed], switches: Switches
-    ) -> Iterator[tuple[tuple[str, Dept], str]]:
-        """Yield each verdict of which the branch has no file any more, and which said FAIL last."""
-        there = {one.place.path for one in filed}
-        folder = next((one.place.folder for one in filed if one.place.phase), "")
-        rows = [row for row in ARTIFACTS if row.kind in STEP_OF_VERDICT and folder]
-        for row, department in product(rows, switches.departments):
-            name = row.named(DEPARTMENT_BY_NAME[department].prefix)
-            path = f"{folder}/{name}"
+    def _find_withdrawn(self, facts: PhaseFacts) -> Iterator[Withdrawn]:
+        """Yield what spoke against the phase last and has no file on the branch any more."""
+        there = {one.place.path for one in facts.filed}
+        folder = next((one.place.folder for one in facts.filed if one.place.phase), "")
+        rows = [row for row in ARTIFACTS if row.kind in MAY_SPEAK_AGAINST and folder]
+        prefixes = [DEPARTMENT_BY_NAME[name].prefix for name in facts.switches.departments]
+        for path in dict.fromkeys(
+            f"{folder}/{row.named(prefix)}" for row, prefix in product(rows, prefixes)
+        ):
             if path not in there and self.history_index.last_change(path).oid:
-                past = self.past_of(path)
-                if past and any(line.get("r") == "FAIL" for line in past[-1].lines):
-                    yield (STEP_OF_VERDICT[row.kind], department), name
+                past, place = self.past_of(path), classify(path)
+                if past and place:
+                    yield from said_against(facts, Filed(place, past[-1].lines, valid=True))
 
     def _versions_of(self, filed: Iterable[Filed], kinds: Set[str]) -> dict[str, Sequence[Version]]:
         paths = (one.place.path for one in filed if one.place.artifact.kind in kinds)
@@ -543,14 +544,14 @@ class Team:
         plans = {
             str(artifact.place.plan) for artifact in filed if artifact.place.artifact.kind == "plan"
         }
-        named = chain.from_iterable(map(self._work_of_plan, plans))
+        named = chain.from_iterable(map(self.work_of_plan, plans))
         work: Iterable[Work] = chain(named, unnamed)
         if doubled := [plan for plan in plans_in(filed) if plan.id.phase in self._doubled]:
             files = frozenset(chain.from_iterable(plan.files for plan in doubled))
             work = (commit for commit in work if touches(files, commit.files))
         return tuple(sorted(work, key=lambda commit: commit.order))
 
-    def _work_of_plan(self, plan: str) -> tuple[Work, ...]:
+    def work_of_plan(self, plan: str) -> tuple[Work, ...]:
         """Return the source commits of a plan; they are read again if there are new ones."""
         mark = self.history_index.mark_of_work(plan)
         known = self._works.get(plan)
@@ -559,9 +560,18 @@ class Team:
             work = (
                 Work(plan, commit.at_s, commit.height, commit.position, commit.paths, commit.oid)
                 for commit in commits
+                if commit.paths or self._is_partial  # else it is empty, and no work
             )
             known = self._works[plan] = mark, tuple(work)
         return known[1]
+
+    def _changes_in(self, filed: Sequence[Filed]) -> tuple[tuple[Work, ...], tuple[Work, ...]]:
+        """Return the commits of `_find_changes_by_others` that name no plan, and those that do."""
+        found = tuple(self._find_changes_by_others(filed))
+        return (
+            tuple(work for work, names_plan in found if not names_plan),
+            tuple(work for work, names_plan in found if names_plan),
+        )
 
     def _find_changes_by_others(self, filed: Sequence[Filed]) -> Iterator[tuple[Work, bool]]:
         """Yield the commits that are not work on a plan by their subject, and changed what a
@@ -908,10 +918,6 @@ def loop_facts(team: Team, facts: PhaseFacts, now_s: int) -> LoopFacts:
     )
     versions = {path: team.past_of(path) for path in paths}
     plans = [str(plan.id) for plan in plans_of(facts)]
-    work = (
-        Work(plan, commit.at_s, commit.height)
-        for plan in plans
-        for commit in team.history_index.work_on(plan)
-    )
+    work = (work for plan in plans for work in team.work_of_plan(plan))
     every = facts.work or tuple(sorted(work, key=lambda commit: commit.order))
     return LoopFacts(facts, now_s, versions, every)

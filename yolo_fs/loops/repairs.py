@@ -393,6 +393,37 @@ def end_of_security_fail(facts: LoopFacts, department: Dept) -> str:
     return RISK_ACCEPTED if is_accepted else ""
 
 
+def is_security_decided(facts: PhaseFacts, department: Dept) -> bool:
+    """Return whether an escalation of a department's Security was answered."""
+    return any(
+        escalation.origin is Role.SECURITY
+        and escalation.decision
+        and escalation.department == department
+        for escalation in as_committed(facts)
+    )
+
+
+def passed_without_answer(facts: LoopFacts, department: Dept) -> str:
+    """Return what is wrong with an audit that no longer says FAIL, though nothing was changed and
+    the user was not asked; empty for none. Security stops a phase and does not let it go on.
+    """
+    audits = sorted(facts.of("security-audit", department), key=lambda audit: audit.order)
+    failed = [audit for audit in audits if any(line.get("r") == "FAIL" for line in audit.lines)]
+    last = audits[-1] if audits else None
+    if not failed or last is None or last in failed or facts.phase.is_signed(last.position):
+        return ""
+    fixes = facts.work_after(failed[-1].order, department)
+    accepted = facts.decisions(ACCEPT_RISK, department)
+    is_answered = (
+        any(work.order < last.order for work in fixes)
+        or any(each.agent == Role.USER and each.order >= failed[-1].order for each in accepted)
+        or is_security_decided(facts.phase, department)
+    )
+    said = str(next((line.get("r") for line in last.lines if "r" in line), ""))
+    stop = f"security says {said} after a FAIL, and nothing was changed in between"
+    return "" if is_answered else f"{stop}: the user decides"
+
+
 _QA_MOST = int(LIMIT_BY_KEY["qa.max_cycles"].value)
 
 

@@ -27,10 +27,17 @@ from yolo_fs.evidence.facts import (
     find_unreadable,
     plans_of,
     unreadable,
+    withdrawn_from,
 )
+from yolo_fs.evidence.judged import INTEGRATED
 from yolo_fs.handoffs.contents import faults_of_handoffs, handoff_into
 from yolo_fs.loops.facts import Loop, LoopFacts, LoopProgress
-from yolo_fs.loops.repairs import RISK_ACCEPTED, end_of_security_fail
+from yolo_fs.loops.repairs import (
+    RISK_ACCEPTED,
+    end_of_security_fail,
+    is_security_decided,
+    passed_without_answer,
+)
 from yolo_fs.loops.rounds import AFTER_REWORK, CLARIFIED_AGAIN, PATCH_FAILED, loop_of, loops
 from yolo_fs.phase.gate_status import CheckResult, GateStatus
 from yolo_fs.phase.gates import (
@@ -334,7 +341,7 @@ def _turn_to_repair_integration(facts: PhaseFacts) -> Next | None:
     """
     for filed in facts.of_kind("integration-gate-result"):
         last = filed.lines[-1] if filed.lines else {}
-        since = [artifact.at_s for kind in _INTEGRATED for artifact in facts.of_kind(kind)]
+        since = [artifact.at_s for kind in INTEGRATED for artifact in facts.of_kind(kind)]
         is_mended = any(at_s > filed.at_s for at_s in since)
         is_mended |= any(work.at_s >= filed.at_s for work in facts.work)
         if last.get("r") != "FAIL" or is_mended:
@@ -411,11 +418,6 @@ def tasks_of(facts: PhaseFacts, department: Dept) -> tuple[str, ...]:
 def assigning(lead: str, tasks: Sequence[str]) -> str:
     """Return the command by which a Lead has a task done again; empty where there is none."""
     return f"yolo-fs decide assign {tasks[0]} --as {lead} --reason …" if tasks else ""
-
-
-_INTEGRATED = ("api-contracts", "component-specs", "design-tokens", "user-flows",
-               "design-handoff", "dept-handoff", "test-results", "summary")  # fmt: skip
-"""Kinds that the integration gate compares."""
 
 
 def _turn_to_clarify_intent(facts: PhaseFacts, folded: PhaseStatus) -> Next | None:
@@ -555,11 +557,15 @@ class _Turns(NamedTuple):
         )
 
     def _turn_to_mend(self, status: DepartmentStatus) -> Next | None:
-        """Return the user's turn while a log that no step writes cannot be read: nobody knows what
-        it holds.
+        """Return the user's turn while a log that no step writes cannot be read, or is gone with
+        an open question: nobody can answer what it holds.
         """
         if status.current is None:
             return None
+        for why in withdrawn_from(self.facts, "", status.department):
+            lost = next(one for one in self.facts.withdrawn if not one.step)
+            does, command = f"brings the last {lost.name} back", f"git log -- {lost.path}"
+            return Next(status.current.step.key, Role.USER, (), "", why, command, does)
         key, logs = status.current.step.key, find_unreadable(self.facts, "", status.department)
         for log in logs:
             does = f"mends {log.name}, or brings its last good version back"
@@ -601,10 +607,7 @@ class _Turns(NamedTuple):
         current = status.current
         if current is None:
             return None
-        if current.step.key == "security" and any(
-            not failure.is_contradiction
-            for failure in failures_of(self.facts, "security", status.department)
-        ):
+        if current.step.key == "security" and self._is_stopped_by_security(status.department):
             if why := self._explain_new_audit(status.department):
                 auditor = name_in(Role.SECURITY, status.department)
                 return Next("security", auditor, current.step.inputs, why=why)
@@ -622,6 +625,13 @@ class _Turns(NamedTuple):
             return Next("architecture", architect, ("critique.jsonl",), why=why)
         return None
 
+    def _is_stopped_by_security(self, department: Dept) -> bool:
+        """Return whether an audit says FAIL, or said so and nothing answered it."""
+        failures = failures_of(self.facts, "security", department)
+        return any(not each.is_contradiction for each in failures) or bool(
+            passed_without_answer(loop_facts(self.facts), department)
+        )
+
     def _explain_new_audit(self, department: Dept) -> str:
         """Return why Security audits again after a FAIL; empty while the user has to decide.
 
@@ -634,12 +644,7 @@ class _Turns(NamedTuple):
         )
         if end_of_security_fail(known, department) == RISK_ACCEPTED:
             return RISK_ACCEPTED
-        is_decided = any(
-            escalation.origin is Role.SECURITY
-            and escalation.decision
-            and escalation.department == department
-            for escalation in as_committed(self.facts)
-        )
+        is_decided = is_security_decided(self.facts, department)
         if is_decided and known.is_worked_on(failed, department):
             return "the user decided, and work was committed since the audit"
         return ""

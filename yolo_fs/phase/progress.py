@@ -371,7 +371,7 @@ def _turn_of_department(
             department = view.department or DEFAULT_DEPARTMENT
             if step.step.key == "implementation":
                 task, why = _task(plans)
-                why = why or next(unreadable(view.facts, step.step.key, view.department), "")
+                why = why or _explain_reopening(view, step.step)
                 return _asked(step.step, department)._replace(task=task, why=why)
             return _asked(
                 step.step,

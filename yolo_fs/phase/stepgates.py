@@ -11,14 +11,17 @@ from typing import Any
 
 from yolo_fs.escalations.fold import open_of
 from yolo_fs.evidence.facts import (
+    POST_PHASE,
     PlanStanding,
     all_present,
     failures_of,
     owner_lacks,
     unreadable,
+    withdrawn_from,
 )
 from yolo_fs.evidence.judged import came_after_sign_off, came_later
-from yolo_fs.loops.repairs import unfinished_reviews
+from yolo_fs.loops.facts import LoopFacts
+from yolo_fs.loops.repairs import passed_without_answer, unfinished_reviews
 from yolo_fs.phase.view import SHARED_KINDS, View
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME
 from yolo_fs.protocol.gates import Outcome
@@ -119,6 +122,7 @@ def post_phase_failure(view: View) -> Iterator[str]:
         yield "the post-phase QA gate failed"
     for found in contradicted("qa-gate-results", (last or {},)):
         yield f"the post-phase QA gate: {found.what}"
+    yield from withdrawn_from(view.facts, POST_PHASE)
 
 
 def _check_security_done(view: View, passed: Passed) -> Iterator[str]:
@@ -247,11 +251,13 @@ def _summaries(view: View) -> Iterator[str]:
             yield f"plan {plan.id} is claimed: {'; '.join(plan.missing)}"
         elif not plan.is_done:
             yield f"plan {plan.id} is {plan.standing.value}"
+    yield from withdrawn_from(view.facts, "implementation", view.department)
 
 
 def _check_pending_escalations(view: View) -> Iterator[str]:
     """No record by itself ends an escalation: the log has to show that the task goes on."""
     yield from unreadable(view.facts, "", view.department)
+    yield from withdrawn_from(view.facts, "", view.department)
     for escalation in open_of(view.facts, view.department):
         yield f"escalation {escalation.id} is {escalation.standing}: {escalation.agent} holds it"
 
@@ -283,6 +289,9 @@ def _security(view: View) -> Iterator[str]:
 
 def _check_security_failures(view: View) -> Iterator[str]:
     yield from _find_failures(view, "security")
+    known = LoopFacts(view.facts, 0, view.facts.versions, view.facts.work)
+    if view.department and (stop := passed_without_answer(known, view.department)):
+        yield stop
 
 
 def _find_failures(view: View, step: str = "") -> Iterator[str]:
