@@ -4,6 +4,9 @@ told wherever agents look.
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import shutil
 from collections.abc import Callable, Sequence
 
@@ -11,6 +14,8 @@ import pytest
 
 from tests.e2e.daemon import Daemon, Event
 from tests.e2e.repo import Repo
+from yolo_fs.artifacts.classify import classify
+from yolo_fs.survey.surveyor import misnamed_files
 
 FOLDER = ".yolo-planning/phases/01-auth"
 WRONG, RIGHT = f"{FOLDER}/critiques.jsonl", f"{FOLDER}/critique.jsonl"
@@ -52,6 +57,76 @@ def test_each_look_names_it_once_with_the_name_that_was_meant(
     said = (done.stdout + done.stderr).decode()
     assert f"expected {RIGHT}" in said
     assert said.count("Rename the file. If that one exists already, add the content") == 1
+
+
+ODD = {
+    f"{FOLDER}/critiques.jsonl": "file",
+    f"{FOLDER}/state.json": "file",
+    f"{FOLDER}/reserch.jsonl": "link",
+    f"{FOLDER}/research.jsonl": "link",
+    f"{FOLDER}/gap.jsonl": "pipe",
+    f"{FOLDER}/security-audit.jsonl": "pipe",
+    f"{FOLDER}/verification.jsonl": "folder",
+    ".yolo-planning/critique.jsonl": "file",
+    ".yolo-planning/decisions.jsonl": "link",
+    ".yolo-planning/test-plan.jsonl": "pipe",
+    ".yolo-planning/ROADMAP.md": "folder",
+}
+"""What lies where an artifact must be, or under nearly its name → what it is."""
+
+
+def make_odd(repo: Repo) -> None:
+    for path, sort in ODD.items():
+        full = repo.root / path
+        full.parent.mkdir(parents=True, exist_ok=True)
+        match sort:
+            case "file":
+                repo.file(path, LINE)
+            case "link":
+                full.symlink_to("/etc/hostname")
+            case "pipe":
+                os.mkfifo(full)
+            case _:
+                full.mkdir()
+
+
+def test_every_look_names_the_same_files_that_nobody_reads(repo: Repo) -> None:
+    make_odd(repo)
+    told: dict[str, set[str]] = {}
+    for verb in ("status", "resume", "validate"):
+        done = repo.yolo_fs(verb, ok=(0, 1))
+        said = (done.stdout + done.stderr).decode()
+        told[verb] = {path for path in ODD if re.search(rf"(?m)(?<!\S){re.escape(path)}:", said)}
+    names = (each.path for each in misnamed_files(str(repo.root), (".yolo-planning",)))
+    told["doctor"] = {*names} | {path for path in ODD if classify(path)}
+    assert told == {key: {*ODD} for key in told}
+    seen = repo.status()
+    assert {each["path"] for each in seen["candidates"]} == {*ODD}
+    assert seen["counts"]["rejected"] == len(ODD)
+
+
+def test_what_lies_in_a_phase_is_counted_there_under_any_name(repo: Repo) -> None:
+    make_odd(repo)
+    said = repo.yolo_fs("status").stdout.decode()
+    [of_phase] = re.findall(r"(?m)^01-auth +(?:- +){3}(\d+)$", said)
+    [of_none] = re.findall(r"(?m)^\(no phase\) +(?:- +){3}(\d+)$", said)
+    assert (int(of_phase), int(of_none)) == (7, 4)
+
+
+def test_the_daemon_tells_each_of_them_once(repo: Repo, start: Callable[[Repo], Daemon]) -> None:
+    make_odd(repo)
+    start(repo).mailbox.wait(lambda events: {each.get("path") for each in events} >= {*ODD})
+    told = json.loads(repo.yolo_fs("events", "--json", "--type", "artifact.rejected").stdout)
+    assert sorted(each["subject"] for each in told["data"]) == sorted(ODD)
+
+
+@pytest.mark.parametrize("verb", ["status", "resume", "validate"])
+def test_the_name_and_the_content_are_told_in_one_turn(repo: Repo, verb: str) -> None:
+    repo.file(WRONG, LINE.replace('"major"', '"grave"'))
+    done = repo.yolo_fs(verb, "--json", ok=(0, 1))
+    assert f'"{RIGHT}"' in done.stdout.decode() or f"expected {RIGHT}" in done.stdout.decode()
+    told = repo.yolo_fs(verb, ok=(0, 1)).stdout.decode()
+    assert "unknown_name" in told and ("grave" in told or "and 1 more (yolo-fs validate" in told)
 
 
 def test_what_a_person_has_committed_under_such_a_name_is_no_refused_artifact(repo: Repo) -> None:

@@ -146,6 +146,12 @@ def touches_phase(paths: Iterable[str]) -> bool:
     return any(place.phase is not None for place in map(classify, paths) if place)
 
 
+def phase_folder_of(path: str) -> str:
+    """Return the name of the phase directory that a path lies in; empty outside of one."""
+    match = re.match(f"{re.escape(PLANNING_ROOT)}/{_HOMES[Home.PHASE]}", path)
+    return match["directory"] if match else ""
+
+
 @lru_cache(maxsize=_REMEMBERED)
 def classify(path: str, root: str = PLANNING_ROOT) -> Place | None:
     """Return the place of a path (POSIX, relative to the repository); None if it is no artifact."""

@@ -314,7 +314,10 @@ class Validator:
     ) -> CheckedFile:
         """Check a file by its place, else by its name, else by its content."""
         if isinstance(data, Finding):
-            return CheckedFile(shown, (replace(data, path=shown),))
+            is_there = data.reason is not Reason.FILE_MISSING and not self._kind
+            named = misnamed(location.path) if location and is_there else None
+            faults = (named, data) if named else (data,)
+            return CheckedFile(shown, tuple(replace(each, path=shown) for each in faults))
         if self._kind:
             return self._check_kind(self._kind, shown, data)
         if location and (outside := self._check_nested_tree(location)):

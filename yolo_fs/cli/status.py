@@ -247,7 +247,7 @@ def _show_phases(console: Console, report: Report, *, verbose: bool) -> None:
         counted[f"{len(done)} phases (-v shows each)"] = folded
     for phase, counts in counted.items():
         cells = ((str(counts[each] or "-"), _COLOUR[each]) for each in CandidateState)
-        rows.append([(phase or "(planning root)", ""), *cells])
+        rows.append([(phase or "(no phase)", ""), *cells])
     console.print()
     if counted:
         draw_columns(console, rows, ">")

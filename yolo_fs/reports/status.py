@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from yolo_fs.artifacts.classify import classify, misnamed
+from yolo_fs.artifacts.classify import misnamed, phase_folder_of
 from yolo_fs.artifacts.decide import describe
 from yolo_fs.artifacts.verdicts import (
     Accepted,
@@ -77,9 +77,8 @@ class Candidate(NamedTuple):
 
     @property
     def phase(self) -> str:
-        """The phase directory that it lies in; empty at the planning root."""
-        place = classify(self.path)
-        return str(place.phase) if place and place.phase else ""
+        """The phase directory that it lies in; empty outside of one."""
+        return phase_folder_of(self.path)
 
     def as_json(self) -> dict[str, Any]:
         """Return the candidate as `status --json` shows it."""

@@ -12,6 +12,7 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple, Self
 
@@ -52,7 +53,6 @@ from yolo_fs.system.files import (
     names_in,
     never,
     read,
-    stamp_of,
     walk,
 )
 from yolo_fs.workspace.own_files import lock_path
@@ -116,6 +116,22 @@ class Pipeline:
         if isinstance(verdict, Rejected | Held):
             self._refused(Refusal(path, content.data, verdict))
         return Observation(path, verdict, content.stamp)
+
+    def look_misnamed(self, wrong: Finding) -> Observation:
+        """Return the verdict on a file with nearly an artifact's name, as `wrong` says.
+
+        It has what would be wrong under that name as well: one turn mends both.
+        """
+        path, meant = wrong.path, classify(wrong.expected)
+        content = read(self._repository.root, path, self._settings.policy.max_file_bytes)
+        if isinstance(content, Finding):
+            is_gone = content.reason is Reason.FILE_MISSING
+            return Observation(path, Ignored() if is_gone else Rejected((wrong, content)))
+        faults: tuple[Finding, ...] = ()
+        if meant and not content.being_written:
+            found = errors(self._checker.check(meant, content.data, self._work_tree).faults)
+            faults = tuple(replace(each, path=path) for each in found)
+        return Observation(path, Rejected((wrong, *faults)), content.stamp)
 
     def prepare(self, paths: Iterable[str]) -> None:
         """Name the paths of a round. Git is asked about all of them at once, when one is needed."""
@@ -221,7 +237,7 @@ def misnamed_among(
         with FolderReader(root) as reader:
             beside, _ = reader.read(os.path.dirname(HANDOFF_FOLDER), misnamed)
     for entry in (*beside, *entries):
-        if entry.refused is None and (finding := misnamed(entry.path)):
+        if finding := misnamed(entry.path):
             yield finding
 
 
@@ -299,7 +315,7 @@ class Surveyor:
             yield
             if entry.path in known or classify(entry.path):
                 stamps[entry.path] = entry.stamp
-            elif entry.refused is None and misnamed(entry.path):
+            elif misnamed(entry.path):
                 near.append(entry)
             elif beside(entry.path):
                 others.append(entry)
@@ -405,10 +421,7 @@ class Surveyor:
         finding = None if classify(path) else misnamed(path)
         if finding is None or self._repository.blob_at(head.tip, path):
             return None
-        stamp = stamp_of(self._repository.root, path)
-        return (
-            None if isinstance(stamp, Finding) else Observation(path, Rejected((finding,)), stamp)
-        )
+        return self._pipeline.look_misnamed(finding)
 
     def _refresh_head(self) -> Head:
         head = self._repository.head()
