@@ -928,6 +928,52 @@ def test_a_person_who_switches_branches_takes_the_run_along_and_the_other_branch
     assert "docs(01): plan 01-01" in company.subjects()
 
 
+DETACHES = """
+import os, subprocess
+from yolo_fs.demo.agent import main
+if os.environ["YOLO_FS_AGENT"] == "yolo-critic":
+    subprocess.run(["git", "checkout", "-q", "--detach"], check=True)
+main()
+"""
+
+
+def test_what_lets_nobody_commit_costs_no_try_and_a_person_ends_it(company: Company) -> None:
+    company.configure()
+    program = played_by(company.repo.file("../detaches.py", DETACHES))
+    words = ("--approve", "plan")
+    for typed, started in ((("a", "login"), ["analyze", "critic"]), ((), [])):
+        played = company.go(*typed, *words, program=program)
+        assert played.code == 75, played
+        assert [event["agent"] for event in played.named("agent.started")] == started
+        (item,) = played.data["waiting"]
+        assert "HEAD is on no branch" in item["question"]
+    company.repo.git("switch", "-q", "main")
+    played = company.go(*words, program=program)
+    assert [item["kind"] for item in played.data["waiting"]] == ["approval"], played
+    assert "critic" not in {event["agent"] for event in played.named("agent.started")}
+    assert "docs(01): critique and gap analysis" in company.subjects()
+
+
+def test_a_hold_that_a_person_ends_on_the_terminal_lets_the_run_go_on(company: Company) -> None:
+    company.configure(company={"team": "solo"})
+    text = DETACHES.replace("yolo-critic", "yolo-lead").replace(
+        '"checkout", "-q", "--detach"', '"merge", "-q", "other"'
+    )
+    company.repo.commit_file("f", "a\n", "chore(repo): f")
+    company.repo.git("switch", "-q", "-c", "other", "HEAD~1")
+    company.repo.commit_file("f", "b\n", "chore(repo): f")
+    company.repo.git("switch", "-q", "main")
+    script = company.repo.file("../merges.py", text.replace(", check=True", ""))
+    terminal = on_terminal(company, "a", "login", program=played_by(script))
+    terminal.until("a merge is in progress")
+    terminal.until("y to go on, Enter for later: ")
+    company.repo.git("merge", "--abort")
+    terminal.type("y\n")
+    assert terminal.end() == 0, terminal.shown
+    subjects = company.subjects()
+    assert len(subjects) == len({*subjects}), subjects
+
+
 def test_a_daemon_that_an_agent_starts_in_a_session_of_its_own_holds_nobody_up(
     company: Company,
 ) -> None:

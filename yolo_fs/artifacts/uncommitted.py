@@ -25,6 +25,8 @@ SETTLED_BY = {
 }
 """Reason that holds a file until a person acts → command that shows the cause. Any other hold
 passes by itself, or is an obstacle: one item, however many files it holds."""
+HELD_FOR_A_PERSON = frozenset(SETTLED_BY) - {Reason.OLDER_THAN_BRANCH, Reason.RECORDS_LOST}
+"""Reasons that whoever wrote the file cannot end by writing it again."""
 
 
 def lasting_findings(verdicts: Mapping[str, Verdict]) -> Iterator[Finding]:

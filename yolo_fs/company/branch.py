@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from yolo_fs.agents.access import Access
+from yolo_fs.artifacts.uncommitted import HELD_FOR_A_PERSON
+from yolo_fs.artifacts.verdicts import Held
 from yolo_fs.authority.actors import superiors
 from yolo_fs.company.team_size import with_team
 from yolo_fs.core.ids import EscalationId, PhaseId, TaskRef
-from yolo_fs.core.reasons import YoloError
+from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.escalations.lines import resumes
 from yolo_fs.evidence.facts import plans_of
 from yolo_fs.git.history import log
@@ -18,6 +20,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.phase.acts import Act, acts_of
 from yolo_fs.phase.phase import Phase
+from yolo_fs.progress.placing import obstacles_of
 from yolo_fs.progress.workflow import facts_of
 from yolo_fs.protocol.departments import Role
 from yolo_fs.reports.status import Candidate, CandidateState, report
@@ -42,6 +45,7 @@ class Branch:
         self._stamps: tuple[object, ...] = ()
         """Of the configuration, when it was read."""
         self._phase: Phase | None = None
+        self._obstacles = obstacles_of(repository, settings)
 
     @property
     def phase(self) -> Phase:
@@ -118,12 +122,22 @@ class Branch:
         """Return the files of an act that differ from the branch."""
         return [each for each in self.unsettled() if each.path in act.writes]
 
+    def find_obstacle(self) -> Reason | None:
+        """Return why nothing may be committed now, such as a merge that is not finished."""
+        return self._obstacles.find(self.repository.head())
+
+    def find_hold(self, candidates: Sequence[Candidate]) -> Reason | None:
+        """Return what keeps files from being committed that their agent cannot mend."""
+        verdicts = [each.verdict for each in candidates]
+        reasons = [verdict.reason for verdict in verdicts if isinstance(verdict, Held)]
+        lasting = (reason for reason in reasons if reason in HELD_FOR_A_PERSON)
+        return self.find_obstacle() or next(lasting, None)
+
     def is_written_again(self, act: Act) -> bool:
         """Return whether another version of an act's files is about to be committed."""
         if all(map(self._is_at_tip, act.writes)):
             return False  # the report is of all files
-        pending = CandidateState.PENDING
-        return any(each.standing is pending for each in self.unsettled_of(act))
+        return any(map(_is_about_to_be_committed, self.unsettled_of(act)))
 
     def _is_at_tip(self, path: str) -> bool:
         """Return whether a file in the work tree is what the branch has."""
@@ -150,6 +164,13 @@ class Branch:
             commit.at_s >= int(since) and resumes(escalation, commit.subject, is_only=True)
             for commit in log(self.repository, tip, limit=_COMMITS_LOOKED_AT)
         )
+
+
+def _is_about_to_be_committed(candidate: Candidate) -> bool:
+    """Return whether nothing but a git command of this moment keeps a file from the branch."""
+    verdict = candidate.verdict
+    is_locked = isinstance(verdict, Held) and verdict.reason is Reason.INDEX_LOCKED
+    return is_locked or candidate.standing is CandidateState.PENDING
 
 
 def escalation_of(act: Act) -> EscalationId | None:

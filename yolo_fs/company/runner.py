@@ -67,6 +67,8 @@ _GIVEN_UP = "agent"
 """Kind of the inbox for an act that was given up."""
 _HOST = "host"
 """Id in the inbox of a host that lets nobody in."""
+_HOLD = "hold"
+"""Id in the inbox of what keeps everything from being committed."""
 _ASKED = frozenset({"escalation", "decision", "deadlock"})
 """Kinds of the inbox that block a run whose act is a person's."""
 _SHOWN = 5
@@ -149,6 +151,10 @@ class Runner:
         self._quiet_from: float | None = None
         self._quiet_tip: str | None = None
         """The tip of the branch since nothing could be started."""
+        self._obstacle: Reason | None = None
+        """Why nobody may commit now: what an agent made meanwhile would be held."""
+        self._obstacle_from = 0.0
+        self._began = self._workers.clock.now()
 
     # --- the run ----------------------------------------------------------------------------------
 
@@ -276,7 +282,7 @@ class Runner:
                 self._save()
             if self._interrupts > 1:
                 self._workers.end_all("interrupted")
-            if not self._workers and not started:
+            if not started and all(worker.hold for worker in self._workers):
                 if self._interrupts:
                     return RunOutcome.INTERRUPTED, ()
                 if self._workers.refusal:
@@ -291,6 +297,14 @@ class Runner:
                         self._raise_budget()
                     elif not self._interrupts:
                         return RunOutcome.BUDGET, (item,)
+                elif hold := self._find_hold():
+                    item = self._build_hold_item(hold)
+                    if not self._may_pass() and self._is_settled((item,)):
+                        self._wait_again()
+                    elif not (self._may_pass() or self._interrupts):
+                        for worker in self._workers:
+                            self._close(worker, f"held: {hold.sentence}")
+                        return RunOutcome.WAITS, (item,)
                 elif not self._may_start_later() and self._is_quiet():
                     waiting = tuple(self._waiting())
                     if self._is_settled(waiting) or self._interrupts:
@@ -438,6 +452,26 @@ class Runner:
         question = f"{self._host.name} lets nobody in, saying: {said}. Set it right, then go on"
         return InboxItem(_HOST, _GIVEN_UP, "", question, (), self._go_on)
 
+    def _find_hold(self) -> Reason | None:
+        """Return what the run waits for that only a person ends."""
+        held = next((worker.hold for worker in self._workers), None)
+        return held or (self._branch.find_obstacle() if self._obstacle else None)
+
+    def _may_pass(self) -> bool:
+        """Return whether what holds everything is so young that it may pass by itself."""
+        held_s = self._workers.clock.now() - self._obstacle_from
+        return not self._workers and held_s < _PATIENCE_S[CandidateState.HELD]
+
+    def _build_hold_item(self, hold: Reason) -> InboxItem:
+        question = f"nothing is committed ({hold.sentence}): end that, then go on"
+        return InboxItem(_HOLD, _GIVEN_UP, "", question, (), self._go_on)
+
+    def _wait_again(self) -> None:
+        """Give the daemon the time to commit what was held."""
+        self._obstacle = None
+        for worker in self._workers:
+            worker.hold, worker.ended_at = None, self._workers.clock.now()
+
     # --- the budget -------------------------------------------------------------------------------
 
     @property
@@ -486,6 +520,20 @@ class Runner:
             for department in made
         )
 
+    def _is_obstructed(self) -> bool:
+        """Return whether nothing may be committed now: whoever was started would be paid for
+        nothing.
+        """
+        obstacle = self._branch.find_obstacle()
+        if obstacle is not self._obstacle:
+            self._obstacle, self._obstacle_from = obstacle, self._workers.clock.now()
+        return obstacle is not None
+
+    def _is_left_to_commit(self, act: Act) -> bool:
+        """Return whether the daemon is about to commit what was there of an act before the run."""
+        ran_s = self._workers.clock.now() - self._began
+        return ran_s < _PATIENCE_S[CandidateState.HELD] and self._branch.is_written_again(act)
+
     def _start_some(self) -> bool:
         """Start one act that is ready, or do one that needs no agent; return whether there was
         one.
@@ -493,7 +541,9 @@ class Runner:
         if self._workers.is_host_limited:
             return False
         for act in self._find_startable_acts():
-            if len(self._workers) >= self._options.max_agents:
+            if sum(not worker.hold for worker in self._workers) >= self._options.max_agents:
+                return False
+            if self._is_obstructed() or self._is_left_to_commit(act):
                 return False
             if act.turn.step == "signoff" and act.turn.command:
                 if not self._workers:
@@ -603,6 +653,12 @@ class Runner:
             return False
         mine = branch.unsettled_of(act)
         if waited_s < max((_PATIENCE_S[each.standing] for each in mine), default=0.0):
+            return False
+        worker.hold, held_before = branch.find_hold(mine), worker.hold
+        if worker.hold:
+            return False
+        if held_before:  # the daemon commits it now
+            worker.ended_at = self._workers.clock.now()
             return False
         refused = [reason for each in mine for reason in _refusals(each.path, each.verdict)]
         self._fail(worker, same, refused)

@@ -13,7 +13,7 @@ from yolo_fs.company.awake import AwakeClock
 from yolo_fs.company.branch import Branch
 from yolo_fs.company.hosts import HostProgram, notes_in
 from yolo_fs.company.runs import Listener, RunAct
-from yolo_fs.core.reasons import safe
+from yolo_fs.core.reasons import Reason, safe
 from yolo_fs.phase.acts import Act
 from yolo_fs.system.system import wait_for_end
 
@@ -61,6 +61,8 @@ class Worker:
     """Why we asked it to stop or ended it, or why its answer or its source could not be taken;
     empty otherwise.
     """
+    hold: Reason | None = None
+    """What keeps what it made from being committed, that only a person ends."""
 
     @property
     def exit_code(self) -> int | None:

@@ -85,6 +85,18 @@ def tried(act: Callable[[], _Result]) -> _Result:
     return act()
 
 
+def obstacles_of(repository: Repository, settings: Settings) -> Obstacles:
+    """Return how to find what stands in the way of any commit of ours."""
+    policy = settings.policy
+    return Obstacles(
+        repository,
+        protected=policy.protected,
+        allow_detached=policy.allow_detached,
+        committer_lock=lock_path(repository),
+        folders=settings.roots,
+    )
+
+
 class FileCommitter:
     """Makes the commits of our own verbs in one repository."""
 
@@ -133,15 +145,7 @@ class FileCommitter:
         Raises:
             YoloError: what stands in the way of any commit.
         """
-        repository, policy = self._repository, self._settings.policy
-        obstacles = Obstacles(
-            repository,
-            protected=policy.protected,
-            allow_detached=policy.allow_detached,
-            committer_lock=lock_path(repository),
-            folders=self._settings.roots,
-        )
-        if obstacle := obstacles.find(head):
+        if obstacle := obstacles_of(self._repository, self._settings).find(head):
             hint = "'yolo-fs status' says what stands in the way."
             raise YoloError(obstacle, obstacle.sentence, hint=hint, exit_code=Exit.TRY_AGAIN)
 
