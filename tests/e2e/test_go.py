@@ -1019,6 +1019,23 @@ def test_a_stream_that_is_cut_in_the_middle_of_a_line_costs_what_it_said_before(
     assert not played.named("agent.failed"), "what counts is on the branch"
 
 
+REMOVES = """
+import os, pathlib, shutil
+from yolo_fs.demo.agent import main
+main()
+if os.environ["YOLO_FS_AGENT"] == "yolo-critic":
+    shutil.rmtree(pathlib.Path(os.environ["YOLO_FS_BRIEF"]).parent)
+"""
+
+
+def test_an_agent_that_removes_what_it_printed_ends_no_run(company: Company) -> None:
+    company.configure()
+    program = played_by(company.repo.file("../removes.py", REMOVES))
+    played = company.go("a", "login", "--approve", "plan", program=program)
+    assert [item["kind"] for item in played.data["waiting"]] == ["approval"], played
+    assert not played.named("agent.failed"), played
+
+
 NOBODY_IS_LET_IN = """
 import json, os, pathlib, sys, time
 if pathlib.Path(__file__).with_name("key").exists():

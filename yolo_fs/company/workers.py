@@ -155,7 +155,8 @@ class Workers:
         self._read_to_end(left)
 
     def _read(self, worker: Worker) -> None:
-        """Parse the new part of an agent's stream."""
+        """Parse the new part of an agent's stream; one that its agent has removed has none."""
+        data = b""
         with suppress(OSError), agents.printed(worker.folder, agents.STREAM) as file:
             size = os.fstat(file.fileno()).st_size
             if size > _STREAM_BYTES and worker.ended_at is None:
@@ -167,6 +168,8 @@ class Workers:
             file.seek(worker.read)
             data = file.read(_READ_BYTES)
         end = data.rfind(b"\n") + 1
+        if not data:
+            return
         if not end and len(data) < _READ_BYTES and worker.ended_at is None:
             return
         worker.read += end or len(data)
