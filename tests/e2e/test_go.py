@@ -10,10 +10,12 @@ import json
 import os
 import shlex
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +71,7 @@ class Company:
         self, *words: str, program: str = SCRIPTED, verb: str = "go", **more: str
     ) -> subprocess.Popen[str]:
         """Start a run."""
-        command = [sys.executable, "-P", "-m", "yolo_fs", verb, *words, "--json", "--with", program]
+        command = [sys.executable, "-P", "-m", "yolo_fs", verb, "--json", "--with", program, *words]
         process = subprocess.Popen(
             command,
             cwd=self.repo.root,
@@ -310,10 +312,49 @@ def test_what_nobody_gets_done_is_given_up_with_its_reasons_and_a_person_is_told
     starts = [event["agent"] for event in played.named("agent.started")]
     assert starts == ["analyze", *["critic"] * 2, "lead", *["critic"] * 2]
     (item,) = given_up_in_inbox(company)
-    assert item["command"] == "yolo-fs go --phase 1"
+    assert item["command"] == f"yolo-fs go --phase 1 --with {shlex.quote(SCRIPTED)}"
     assert why in item["question"]
     assert company.go("--approve", "plan").code == 75, "the same command goes on"
     assert not given_up_in_inbox(company)
+
+
+def test_the_command_that_goes_on_keeps_the_host_and_each_limit_and_works_as_it_is(
+    company: Company,
+) -> None:
+    company.configure(company={"team": "solo"})
+    limits = ("--max-agents", "1", "--budget", "2.5", "--approve")
+    played = company.go("a", "login", "--host", "command", *limits, "plan,ship")
+    (item,) = played.data["waiting"]
+    words = shlex.split(item["command"])
+    host = ["--host", "command", "--with", SCRIPTED]
+    assert words == ["yolo-fs", "go", "--phase", "1", *host, *limits, "ship"]
+    assert "--approve plan,ship" in played.data["again"]
+    done = company.repo.yolo_fs(*words[1:], ok=(75,), more=company.env)
+    assert b"approve the sign-off" in done.stdout
+    assert "feat(01-01): T2 as specified" in company.subjects()
+
+
+def test_the_command_that_goes_on_with_another_command_is_that_command(company: Company) -> None:
+    company.configure(company={"team": "solo"})
+    assert company.go("a", "login", "--approve", "plan").code == 75
+    played = company.go("--", "-v is slow?", verb="debug", program="true")
+    assert played.code == 1, played
+    (item,) = given_up_in_inbox(company)
+    again = "yolo-fs debug --phase 1 --with true -- '-v is slow?'"
+    assert item["command"] == played.data["again"] == again
+    words = shlex.split(again.replace("--with true", f"--with {shlex.quote(SCRIPTED)}"))
+    assert company.repo.yolo_fs(*words[1:], more=company.env).returncode == 0
+
+
+def test_a_command_that_goes_on_and_came_with_the_folder_names_no_program(
+    company: Company,
+) -> None:
+    company.configure()
+    assert company.go("a", "login", program="true").code == 1
+    with closing(sqlite3.connect(company.repo.git_dir / "yolo-fs/state.db")) as state, state:
+        state.execute("update notes set value = replace(value, '--with true', '--with evil')")
+    (item,) = given_up_in_inbox(company)
+    assert item["command"] == "yolo-fs go --phase 1"
 
 
 def given_up_in_inbox(company: Company) -> list[dict[str, Any]]:
@@ -1061,7 +1102,8 @@ def test_a_refused_key_ends_the_run_at_a_person_after_one_start_and_the_same_com
     (item,) = played.data["waiting"]
     assert "command lets nobody in, saying: 401 authentication_failed" in item["question"]
     (shown,) = given_up_in_inbox(company)
-    assert shown["command"] == item["command"] == "yolo-fs go --phase 1"
+    again = f"yolo-fs go --phase 1 --with {shlex.quote(program)}"
+    assert shown["command"] == item["command"] == again
     script.with_name("key").touch()
     assert company.go("--approve", "plan", program=program).code == 75
     assert "docs(01): plan 01-01" in company.subjects()

@@ -26,7 +26,7 @@ from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.install.background import Launched, end, running, wait_for_heirs, wait_ready, watch
-from yolo_fs.moments.inbox import InboxItem
+from yolo_fs.moments.inbox import COMMAND_LENGTH, InboxItem
 from yolo_fs.progress.workflow import phase_at_work
 from yolo_fs.protocol.chains import GOES_ON
 from yolo_fs.protocol.workflow import TEAM_SIZE_BY_NAME, TEAM_SIZES
@@ -179,7 +179,9 @@ def _run(
 ) -> Reply:
     refuse_unsafe(closed_repository(invocation))
     words = " ".join(intent).strip()
-    options = RunOptions(**limits, chain=chain, team=team or "")
+    named = {"--host": host_name, "--with": program}
+    host_words = tuple(word for name, value in named.items() if value for word in (name, value))
+    options = RunOptions(**limits, chain=chain, team=team or "", host_words=host_words)
     with Repository(invocation.start) as repository:
         settings = with_team(load(repository.root), options.team)
         name = host_name or ("command" if program else chosen_name(repository))
@@ -291,6 +293,7 @@ def reply_of_run(result: RunResult, chosen: ChosenPhase) -> Reply:
         "acts": len(run.acts),
         "tokens": run.tokens,
         "cost_usd": round(run.cost_usd, 6),
+        "again": run.again,
         "waiting": [item.as_json() for item in result.waiting],
         "given_up": list(result.given_up),
     }
@@ -303,7 +306,10 @@ def reply_of_run(result: RunResult, chosen: ChosenPhase) -> Reply:
         console.print(f"phase {chosen.phase} {summary}")
         for item in result.waiting:
             console.print(safe(f"  {item.id}: {item.question}", 1000))
-            console.print(safe(f"    run: {item.command}", 500))
+            console.print(safe(f"    run: {item.command}", COMMAND_LENGTH))
+        is_open = result.outcome not in (RunOutcome.SHIPPED, RunOutcome.DONE)
+        if is_open and all(item.command != run.again for item in result.waiting):
+            console.print(safe(f"  to go on: {run.again}", COMMAND_LENGTH))
 
     return Reply(data, findings, _CODES[result.outcome], show)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.core.reasons import Exit, safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.moments.inbox import InboxItem
+from yolo_fs.moments.inbox import COMMAND_LENGTH, InboxItem
 from yolo_fs.moments.moment import StatusObserver
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def lines_of(items: Sequence[InboxItem]) -> Iterator[tuple[str, str]]:
     for item in items:
         since = f", since {item.since}" if item.since else ""
         options = "".join(f" [{at} {each}]" for at, each in enumerate(item.options, 1))
-        yield safe(f"{item.kind}{since}: {item.question}{options}", 500), safe(item.command, 300)
+        question = safe(f"{item.kind}{since}: {item.question}{options}", 500)
+        yield question, safe(item.command, COMMAND_LENGTH)
 
 
 def _show(console: Console, items: Sequence[InboxItem]) -> None:

@@ -71,6 +71,8 @@ _HOLD = "hold"
 """Id in the inbox of what keeps everything from being committed."""
 _ASKED = frozenset({"escalation", "decision", "deadlock"})
 """Kinds of the inbox that block a run whose act is a person's."""
+_CHECKPOINT_OF_STEP = {"design_review": "plan", "signoff": "ship"}
+"""Step before which a person may want to be asked → its name on the command line."""
 _SHOWN = 5
 """Findings of one file that are passed to the next try."""
 
@@ -99,6 +101,8 @@ class RunOptions(NamedTuple):
     """The command of the routing table, if it is not go."""
     team: str = ""
     """The size of the team; empty for the configured one."""
+    host_words: tuple[str, ...] = ()
+    """How the command line named the host: whatever goes on with the run names it again."""
 
 
 class RunResult(NamedTuple):
@@ -186,6 +190,7 @@ class Runner:
             if outcome is RunOutcome.GIVEN_UP and not given_up:
                 given_up = tuple(map(_describe_unfinished, self._open_acts)) or (_NOTHING_OPEN,)
             not_let_in = [one.question for one in waiting if one.id == _HOST]
+            self._run.again = self._go_on
             self._end_run(outcome.value, [*given_up, *not_let_in])
             return RunResult(outcome, self._run, waiting, given_up)
 
@@ -406,7 +411,8 @@ class Runner:
             if question := self._checkpoint_before(act):
                 name = _name_of_approval(act)
                 sentence = f"{question}: {act.turn.sentence}"
-                yield InboxItem(name, "approval", "", sentence, (), self._go_on)
+                approves = self._build_command_to_go_on(_CHECKPOINT_OF_STEP[act.turn.step])
+                yield InboxItem(name, "approval", "", sentence, (), approves)
         for act in self._given_up_acts:
             sentence = f"{self._attempts.why_given_up(act)}: try it again?"
             yield InboxItem(_name_of_approval(act), _GIVEN_UP, "", sentence, (), self._go_on)
@@ -434,16 +440,38 @@ class Runner:
 
     @property
     def _go_on(self) -> str:
-        return f"yolo-fs go --phase {int(self._branch.id.number)}"
+        return self._build_command_to_go_on()
+
+    def _build_command_to_go_on(self, approved: str = "") -> str:
+        """Return the command that goes on with the run, with what limits it.
+
+        `approved`: the checkpoint that whoever types it approves.
+        """
+        options, (money, tokens) = self._options, self._budget
+        chain = options.chain if self._find_stage() else ""  # a second fix would be planned
+        most = options.max_agents if options.max_agents != RunOptions().max_agents else None
+        limits = {
+            "--max-agents": most,
+            "--budget": money,
+            "--max-tokens": tokens,
+            "--approve": ",".join(sorted(options.approve - {approved})) or None,
+        }
+        words = ["yolo-fs", chain or "go", "--phase", str(int(self._branch.id.number))]
+        words += options.host_words
+        for name, value in limits.items():
+            words += [] if value is None else [name, str(value)]
+        words += ["--", self._run.intent] if chain else []
+        return shlex.join(words)
 
     def _checkpoint_before(self, act: Act) -> str:
         """Return what a person has to approve before an act; empty if nothing."""
         step = act.turn.step
-        if _name_of_approval(act) in self._approved:
+        is_asked = _CHECKPOINT_OF_STEP.get(step) in self._options.approve
+        if not is_asked or _name_of_approval(act) in self._approved:
             return ""
-        if step == "design_review" and "plan" in self._options.approve:
+        if step == "design_review":
             return "approve the plan"
-        if step == "signoff" and act.turn.command and "ship" in self._options.approve:
+        if act.turn.command:
             return "approve the sign-off"
         return ""
 

@@ -14,6 +14,7 @@ from typing import Any
 from yolo_fs.git.repository import Repository
 from yolo_fs.system.store import Damaged
 from yolo_fs.workspace.own_files import COMPANY_RUNS
+from yolo_fs.workspace.own_runs import prove_again
 
 MOST_RUNS = 20
 """Number of runs that are stored."""
@@ -71,6 +72,8 @@ class Run:
     outcome: str = ""
     given_up: list[str] = field(default_factory=list)
     """Why acts were given up."""
+    again: str = ""
+    """Command that goes on with it; it names a program, so that it counts with a proof alone."""
     acts: list[RunAct] = field(default_factory=list)
 
     @property
@@ -107,7 +110,7 @@ def save(repository: Repository, run: Run) -> None:
 
     def with_run(before: dict[str, Any] | Damaged | None) -> dict[str, Any]:
         others = [kept for kept in _kept(repository, before) if kept.get("id") != run.id]
-        return {"runs": [*others, run.as_json()][-MOST_RUNS:]}
+        return {"runs": [*others, prove_again(run.as_json())][-MOST_RUNS:]}
 
     COMPANY_RUNS.update(repository, with_run)
 
@@ -126,7 +129,8 @@ def _kept(repository: Repository, content: dict[str, Any] | Damaged | None) -> l
 
 def _run(value: dict[str, Any]) -> Run:
     acts = [RunAct(**_known(RunAct, act)) for act in value.get("acts", ())]
-    later = {"given_up": value.get("given_up") or [], "chain": value.get("chain") or ""}
+    texts = {name: value.get(name) or "" for name in ("chain", "again")}
+    later = {"given_up": value.get("given_up") or [], **texts}
     return Run(**{**_known(Run, value), "acts": acts, **later})
 
 

@@ -26,7 +26,11 @@ from yolo_fs.protocol.departments import Role
 from yolo_fs.reports.status import Candidate, CandidateState, Report
 from yolo_fs.system.files import stamp_at
 from yolo_fs.team.reconcile import PendingMove, TeamOverview
+from yolo_fs.workspace.own_runs import command_to_go_on
 from yolo_fs.workspace.planning_tree import phases_in
+
+COMMAND_LENGTH = 5000
+"""Most that is shown of a command: one that is cut off is another one."""
 
 
 class InboxItem(NamedTuple):
@@ -217,7 +221,7 @@ def _given_up(
         run = last.get(str(phase)) if phase not in over else None
         for place, why in enumerate((run or {}).get("given_up") or (), 1):
             since = iso(run["ended"] or 0) if run else ""
-            command = f"yolo-fs go --phase {int(phase.number)}"
+            command = command_to_go_on(run or {}, f"yolo-fs go --phase {int(phase.number)}")
             name = f"{phase}:given-up:{place}"
             yield InboxItem(name, "agent", since, f"given up: {why}", (), command)
 

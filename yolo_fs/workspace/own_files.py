@@ -371,7 +371,7 @@ _RUN: Shape = {
     "id": _matches("R[0-9]{14}[0-9a-f]{4}"),
     "phase": _is_phase,
     **dict.fromkeys(("intent", "host", "outcome"), str),
-    "chain": str | None,
+    **dict.fromkeys(("chain", "again", "proof"), str | None),
     "started": _is_moment,
     "ended": _is_moment_or_none,
     "given_up": _are_texts_or_none,
