@@ -357,6 +357,42 @@ def test_a_command_that_goes_on_and_came_with_the_folder_names_no_program(
     assert item["command"] == "yolo-fs go --phase 1"
 
 
+def test_another_intent_is_not_begun_while_a_phase_is_open_and_it_is_said(
+    company: Company,
+) -> None:
+    company.configure(company={"team": "solo"})
+    assert company.go("a", "login", "--approve", "plan").code == 75
+    played = company.go("rewrite", "billing", "--approve", "plan")
+    (waits,) = played.named("intent.waits")
+    assert (waits["phase"], waits["goal"]) == ("01-a-login", "a login")
+    assert waits["intent"] == played.data["not_begun"] == "rewrite billing"
+    words = ("go", "rewrite billing", "--with", SCRIPTED)
+    shown = company.repo.yolo_fs(*words, more=company.env).stdout.decode()
+    assert "phase 01-a-login is open, and goes on: a login; not begun: rewrite billing" in shown
+    briefs = (company.repo.git_dir / "yolo-fs/company").glob("*/brief.md")
+    assert not any("billing" in each.read_text() for each in briefs)
+    again = shlex.split(shown.rpartition("to begin it: ")[2])
+    company.repo.yolo_fs(*again[1:], more=company.env)
+    assert (company.repo.root / ".yolo-planning/phases/02-rewrite-billing").is_dir()
+
+
+def test_an_intent_for_a_phase_that_is_named_is_the_intent_of_it(company: Company) -> None:
+    company.configure(company={"team": "solo"})
+    assert company.go("a", "login", "--approve", "plan").code == 75
+    assert company.go("a login by mail", "--phase", "1", "--approve", "ship").code == 75
+    briefs = [*(company.repo.git_dir / "yolo-fs/company").glob("*-senior/brief.md")]
+    assert briefs and all("Intent: a login by mail\n" in each.read_text() for each in briefs)
+
+
+def test_a_fix_in_an_open_phase_is_no_intent_of_it(company: Company) -> None:
+    company.configure(company={"team": "solo"})
+    assert company.go("a", "login", "--approve", "plan").code == 75
+    assert company.go("a typo", "--approve", "plan", verb="fix-it").code == 75
+    assert company.go("--approve", "ship").code == 75
+    briefs = [*(company.repo.git_dir / "yolo-fs/company").glob("*-senior/brief.md")]
+    assert briefs and all("Intent: a login\n" in each.read_text() for each in briefs)
+
+
 def given_up_in_inbox(company: Company) -> list[dict[str, Any]]:
     items = json.loads(company.repo.yolo_fs("inbox", "--json", ok=(0, 1)).stdout)["data"]
     return [one for one in items if one["kind"] == "agent"]

@@ -18,9 +18,9 @@ from yolo_fs.cli.asking import InboxPrompt, StoppedError
 from yolo_fs.cli.background import closed_repository
 from yolo_fs.cli.reply import Invocation, Reply, can_ask, console_for, verb
 from yolo_fs.company.hosts import HOST_BY_NAME, HostProgram, check_installed, chosen_name, host_for
-from yolo_fs.company.phase_of import ChosenPhase, chosen_phase
+from yolo_fs.company.phase_of import ChosenPhase, chosen_phase, find_other_goal
 from yolo_fs.company.runner import Ask, Runner, RunOptions, RunOutcome, RunResult
-from yolo_fs.company.runs import Listener
+from yolo_fs.company.runs import Listener, intent_of, runs
 from yolo_fs.company.team_size import said_team, set_team, with_team
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
@@ -196,6 +196,13 @@ def _run(
         if chosen.is_complete and not chain:
             return _complete(chosen)
         screen = screen_for(invocation)
+        begun = "" if chain or phase else intent_of(runs(repository), chosen.phase)
+        goal = None if chain or phase else find_other_goal(chosen, words, begun)
+        waits = words if goal is not None else ""
+        if waits:
+            words = ""
+        if waits and not (dry_run and invocation.as_json):
+            screen.tell("intent.waits", {"phase": str(chosen.phase), "goal": goal, "intent": waits})
         asker = InboxPrompt(repository, console_for(sys.stdout)) if can_ask(invocation) else None
         if not dry_run:
             options = options._replace(
@@ -208,10 +215,10 @@ def _run(
             repository, settings, chosen.phase, host, options, screen.tell, ask, daemon.keep
         )
         if dry_run:
-            return _preview_run(runner, chosen, host, words, analyze=not chain)
+            return _preview_run(runner, chosen, host, words or begun, analyze=not chain)
         with interrupted_by(runner), daemon, screen.watching(runner):
             result = runner.run(words, analyze=not chain)
-    return reply_of_run(result, chosen)
+    return reply_of_run(result, chosen, waits, shlex.join(["yolo-fs", "go", *host_words]))
 
 
 def _settle_team(
@@ -283,8 +290,14 @@ def _preview_run(
     return Reply(data, show=show)
 
 
-def reply_of_run(result: RunResult, chosen: ChosenPhase) -> Reply:
-    """Return the result of a run, as data and as text."""
+def reply_of_run(
+    result: RunResult, chosen: ChosenPhase, not_begun: str = "", begins: str = ""
+) -> Reply:
+    """Return the result of a run, as data and as text.
+
+    `not_begun`: an intent that waits until the phase has shipped; `begins`: the command that then
+    begins it, without the intent.
+    """
     run = result.run
     data = {
         "phase": str(chosen.phase),
@@ -294,6 +307,7 @@ def reply_of_run(result: RunResult, chosen: ChosenPhase) -> Reply:
         "tokens": run.tokens,
         "cost_usd": round(run.cost_usd, 6),
         "again": run.again,
+        "not_begun": not_begun,
         "waiting": [item.as_json() for item in result.waiting],
         "given_up": list(result.given_up),
     }
@@ -310,6 +324,11 @@ def reply_of_run(result: RunResult, chosen: ChosenPhase) -> Reply:
         is_open = result.outcome not in (RunOutcome.SHIPPED, RunOutcome.DONE)
         if is_open and all(item.command != run.again for item in result.waiting):
             console.print(safe(f"  to go on: {run.again}", COMMAND_LENGTH))
+        if not_begun:
+            when = f" once phase {chosen.phase} has shipped" if is_open else ""
+            console.print(safe(f"not begun: {not_begun}", 500))
+            command = f"{begins} -- {shlex.quote(not_begun)}"
+            console.print(safe(f"  to begin it{when}: {command}", COMMAND_LENGTH))
 
     return Reply(data, findings, _CODES[result.outcome], show)
 
@@ -446,6 +465,9 @@ def line_of(name: str, about: Mapping[str, Any], signs: Mapping[str, str]) -> st
             text = f"{signs['failed']} {who}: {about['outcome']}"
         case "act.escalated":
             text = f"{signs['up']} {about['agent']} asks {about['to']}: {about['why']}"
+        case "intent.waits":
+            goes_on = f"phase {about['phase']} is open, and goes on: {safe(about['goal'], 200)}"
+            text = f"{signs['other']} {goes_on}; not begun: {about['intent']}"
         case "act.given_up":
             text = f"{signs['failed']} {about['why']}"
         case "signoff":

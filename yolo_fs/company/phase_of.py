@@ -24,6 +24,8 @@ class ChosenPhase(NamedTuple):
     phase: PhaseId
     is_new: bool
     is_complete: bool = False
+    is_begun: bool = False
+    """Whether the branch has an artifact of it."""
 
 
 def chosen_phase(
@@ -45,7 +47,9 @@ def chosen_phase(
         return ChosenPhase(phase, is_new=False, is_complete=is_complete)
     at_work = phase_at_work(repository, settings, team)
     if at_work and not (at_work.is_complete and intent):
-        return ChosenPhase(at_work.id, is_new=False, is_complete=at_work.is_complete)
+        folder = f"{at_work.facts.folder}/"
+        is_begun = any(filed.place.path.startswith(folder) for filed in at_work.facts.filed)
+        return ChosenPhase(at_work.id, False, at_work.is_complete, is_begun)
     if not intent:
         raise YoloError(
             Reason.EMPTY_VALUE,
@@ -63,6 +67,21 @@ def chosen_phase(
     if phase_id is None:
         raise YoloError(Reason.BAD_NAME, f"{safe(name)} is no phase")
     return ChosenPhase(phase_id, is_new=True)
+
+
+def find_other_goal(chosen: ChosenPhase, intent: str, known: str) -> str | None:
+    """Return what the chosen phase is about where that is not the intent; None where it is.
+
+    `known`: the intent of its runs; empty where another clone, or a person, has begun it.
+    """
+    if not intent or chosen.is_new or chosen.is_complete:
+        return None
+    is_same = (
+        intent.split() == known.split()
+        if known
+        else not chosen.is_begun or slug_of(intent) == chosen.phase.slug
+    )
+    return None if is_same else known or chosen.phase.slug
 
 
 def slug_of(intent: str) -> str:

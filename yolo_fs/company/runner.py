@@ -24,7 +24,7 @@ from yolo_fs.company.brief import brief_of, variables_of
 from yolo_fs.company.hosts import HostProgram
 from yolo_fs.company.on_behalf import commit_source, put_answer, spoken_of
 from yolo_fs.company.roles import gaps_of, make_plugin, path_with_us
-from yolo_fs.company.runs import FOLDER, Listener, Run, RunAct, new_run, runs, save
+from yolo_fs.company.runs import FOLDER, Listener, Run, RunAct, intent_of, new_run, runs, save
 from yolo_fs.company.workers import Worker, Workers
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Reason, YoloError, safe, shortened
@@ -225,9 +225,7 @@ class Runner:
         A new run of a phase is about the intent of the last one, unless another is given.
         """
         known = runs(self._repository)
-        of_phase = [run for run in known if run.phase == str(self._branch.id) and run.intent]
-        wanted = [run.intent for run in of_phase if run.chain in ("", *GOES_ON)]
-        self._run.intent = wanted[-1] if wanted else ""
+        self._run.intent = intent_of(known, self._branch.id)
         for run in known:
             if run.ended is not None:
                 continue

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from yolo_fs.core.ids import PhaseId
 from yolo_fs.git.repository import Repository
+from yolo_fs.protocol.chains import GOES_ON
 from yolo_fs.system.store import Damaged
 from yolo_fs.workspace.own_files import COMPANY_RUNS
 from yolo_fs.workspace.own_runs import prove_again
@@ -103,6 +105,17 @@ def runs(repository: Repository) -> list[Run]:
         YoloError: what keeps them is damaged.
     """
     return [_run(kept) for kept in _kept(repository, COMPANY_RUNS.read(repository))]
+
+
+def intent_of(known: Sequence[Run], phase: PhaseId) -> str:
+    """Return what a phase is about, as its runs say; empty where none does.
+
+    A fix says it of a phase that it has begun itself; another command says what it does there.
+    """
+    of_phase = [run for run in known if run.phase == str(phase) and run.intent]
+    fixes = [run.intent for run in of_phase if run.chain in GOES_ON]
+    own = [run.intent for run in of_phase if not run.chain]
+    return next(reversed([*fixes[-1:], *own]), "")
 
 
 def save(repository: Repository, run: Run) -> None:
