@@ -123,6 +123,9 @@ def test_the_list_tells_how_far_each_phase_is(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     new(root, capsys, "empty")
+    write(root, "phases/05-begun/critique.jsonl")
+    write(root, "phases/05-begun/.execution-state.json")
+    write(root, "phases/06-noted/.execution-state.json")
     write(root, "phases/02-planned/02-01.plan.jsonl")
     write(root, "phases/03-half/03-01.plan.jsonl")
     write(root, "phases/03-half/03-02.plan.jsonl")
@@ -132,7 +135,8 @@ def test_the_list_tells_how_far_each_phase_is(
     write(root, "phases/04-done/04-01.summary.jsonl")
     rows = phase(root, capsys, "list")[1]["data"]
     assert [(row["plans"], row["summaries"], row["status"]) for row in rows] == [
-        (0, 0, "empty"), (1, 0, "planned"), (2, 1, "in progress"), (1, 1, "complete")
+        (0, 0, "empty"), (1, 0, "planned"), (2, 1, "in progress"), (1, 1, "complete"),
+        (0, 0, "begun"), (0, 0, "empty"),
     ]  # fmt: skip
 
 

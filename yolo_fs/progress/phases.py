@@ -7,7 +7,8 @@ import os
 import re
 from typing import NamedTuple
 
-from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.artifacts.table import STATE_KINDS
 from yolo_fs.core.ids import PHASE_DIRECTORY, PhaseId
 from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError
 from yolo_fs.git.repository import Repository
@@ -31,12 +32,14 @@ class PhaseDirectory(NamedTuple):
     """POSIX path relative to the repository."""
     plans: int
     summaries: int
+    artifacts: int
+    """Files of any kind that the phase hands over, plans and summaries among them."""
 
     @property
     def status(self) -> str:
-        """`empty`, `planned`, `in progress` or `complete`."""
+        """`empty`, `begun`, `planned`, `in progress` or `complete`."""
         if not self.plans:
-            return "empty"
+            return "begun" if self.artifacts else "empty"
         if self.summaries >= self.plans:
             return "complete"
         return "in progress" if self.summaries else "planned"
@@ -175,4 +178,8 @@ def _phase(root: str, path: str) -> PhaseDirectory:
     plans, summaries = (
         sum(name.endswith(suffix) for name in names) for suffix in (".plan.jsonl", ".summary.jsonl")
     )
-    return PhaseDirectory(os.path.basename(path), path, plans, summaries)
+    places = (classify(f"{folder}/{name}") for folder, name in files)
+    artifacts = sum(
+        place is not None and place.artifact.kind not in STATE_KINDS for place in places
+    )
+    return PhaseDirectory(os.path.basename(path), path, plans, summaries, artifacts)
