@@ -33,6 +33,25 @@ def test_list_names_every_message_and_artifact(capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize(
+    "name", ["plan.jsonl", "01-02.plan.jsonl", "fe-critique.jsonl", "ROADMAP.md"]
+)
+def test_a_file_name_stands_for_its_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    team = Team(tmp_path / "repo")
+    team.begin()
+    (team.root / "x").write_text("{}\n")
+    at = ["-C", str(team.root)]
+    for words in (["schema", "show", name], ["schema", "example", name], ["explain", name]):
+        assert run([*words, *at]) == Exit.DONE, words
+    assert run(["validate", "--type", name, "x", *at]) in (Exit.DONE, Exit.FINDINGS)
+    assert "unknown_name" not in capsys.readouterr().err
+    code = run(["new", name, "--plan", "01-07", "--phase", "1", *at])
+    out = capsys.readouterr()
+    assert code == Exit.DONE or "is there already" in out.err
+
+
+@pytest.mark.parametrize(
     "name", ["message/dev_blocker", "dev_blocker", "artifact/plan/task", "plan/task"]
 )
 def test_show_prints_one_schema(capsys: pytest.CaptureFixture[str], name: str) -> None:

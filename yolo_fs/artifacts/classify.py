@@ -19,7 +19,7 @@ from yolo_fs.artifacts.handoff_names import (
     HANDOFF_ROW,
     read_name,
 )
-from yolo_fs.artifacts.table import ARTIFACTS, RUNTIME, Artifact, Check, Home, Naming
+from yolo_fs.artifacts.table import ARTIFACTS, RUNTIME, Artifact, Check, Home, Naming, by_kind
 from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.core.ids import NAME, PHASE_DIRECTORY, PLAN, PhaseId, PlanId, Subject
 from yolo_fs.core.reasons import Finding, Level, Reason
@@ -239,6 +239,24 @@ def place_of_name(path: str) -> Place | None:
         if place := classify(stand_in):
             return place._replace(path=path, phase=None, artifact=_alone(place.artifact))
     return None
+
+
+def artifact_called(name: str) -> Artifact | None:
+    """Return the artifact that a file of this name is, or was meant to be; None for none."""
+    place = place_of_name(name) or place_of_name(name_meant_by(name))
+    return by_kind(place.artifact.kind) if place else None
+
+
+def kind_called(name: str) -> Kind:
+    """Return the kind with a name, or with a file of that name, such as `plan.jsonl`.
+
+    Raises:
+        YoloError: as `kind_named`.
+    """
+    from yolo_fs.artifacts.catalogue import find_kind, kind_named
+
+    artifact = artifact_called(name) if find_kind(name) is None else None
+    return kind_named(f"artifact/{artifact.kind}" if artifact else name)
 
 
 def plans_named(names: Iterable[str]) -> frozenset[str]:

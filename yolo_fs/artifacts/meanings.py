@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from yolo_fs.artifacts.catalogue import all_kinds
-from yolo_fs.artifacts.classify import PLANNING_ROOT, place_of_name
+from yolo_fs.artifacts.classify import PLANNING_ROOT, artifact_called
 from yolo_fs.artifacts.table import Artifact, Home, by_kind
 from yolo_fs.core.reasons import Reason
 from yolo_fs.protocol.departments import DEPARTMENTS
@@ -91,8 +91,7 @@ _FOLDER = {
 def _artifact_called(name: str) -> Artifact | None:
     if artifact := by_kind(_folded(name).replace("_", "-").removeprefix("artifact/")):
         return artifact
-    place = place_of_name(name)  # without the checks that need other plans: only its row is shown
-    return by_kind(place.artifact.kind) if place else None
+    return artifact_called(name)
 
 
 def _messages(name: str) -> Iterator[Meaning]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from yolo_fs.artifacts.classify import classify, name_meant_by, place_of_name
+from yolo_fs.artifacts.classify import artifact_called, classify, name_meant_by, place_of_name
 from yolo_fs.artifacts.table import ARTIFACTS, Artifact, Home, by_kind
 from yolo_fs.core.ids import PhaseId, PlanId
 from yolo_fs.core.reasons import Reason, YoloError, hint_for_unknown, safe
@@ -33,12 +33,13 @@ _EARLIER = re.compile(r"(?m)^([ \t]*+[\w.\[\]{},-]++:) .*$")
 
 
 def artifact_named(kind: str) -> Artifact:
-    """Return the artifact of a kind, such as `plan` or `artifact/plan`.
+    """Return the artifact of a kind, such as `plan`, `artifact/plan` or `plan.jsonl`.
 
     Raises:
         YoloError: UNKNOWN_NAME.
     """
-    if (named_artifact := by_kind(kind.removeprefix("artifact/"))) is None:
+    named_artifact = by_kind(kind.removeprefix("artifact/")) or artifact_called(kind)
+    if named_artifact is None:
         names = (artifact.kind for artifact in ARTIFACTS)
         raise YoloError(
             Reason.UNKNOWN_NAME,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.artifacts.catalogue import Kind, all_kinds, find_kind, kind_named
-from yolo_fs.artifacts.classify import classify
+from yolo_fs.artifacts.catalogue import Kind, all_kinds, find_kind
+from yolo_fs.artifacts.classify import classify, kind_called
 from yolo_fs.artifacts.export import all_schemas, file_of, schemas_of, written
 from yolo_fs.checking.examples import example_for
 from yolo_fs.cli.reply import Invocation, Reply, verb
@@ -175,7 +175,7 @@ def _find_schemas(name: str) -> tuple[Kind, Mapping[str, Any]]:
     family, _, line = name.rpartition("/")
     if (kind := find_kind(family)) and (schema := schemas_of(kind).get(f"{kind.name}/{line}")):
         return kind, {name: schema}
-    return (kind := kind_named(name)), schemas_of(kind)
+    return (kind := kind_called(name)), schemas_of(kind)
 
 
 def _is_written(path: str, start: str, data: bytes) -> bool:

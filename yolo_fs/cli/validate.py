@@ -17,7 +17,7 @@ from urllib.parse import quote
 import click
 
 from yolo_fs import __version__
-from yolo_fs.artifacts.catalogue import kind_named
+from yolo_fs.artifacts.classify import kind_called
 from yolo_fs.checking.fix import Fixable, fixable_of
 from yolo_fs.checking.validate import STDIN, CheckedFile, Validator
 from yolo_fs.cli.reply import Invocation, Reply, from_stdin, verb
@@ -86,7 +86,7 @@ def validate(
     """
     if staged and STDIN in paths:
         raise click.UsageError("--staged reads the index, not stdin")
-    validator = Validator(invocation.start, kind_named(kind) if kind else None)
+    validator = Validator(invocation.start, kind_called(kind) if kind else None)
     try:
         files = watched(_checked(validator, paths, staged=staged), "files", quiet=invocation.quiet)
         result = _collect_result(files)

@@ -157,10 +157,10 @@ class Tools:
         line, each line ended, short keys. ok is false when there is an error; each fault says
         line, value, what is expected and what to do.
         """
-        from yolo_fs.artifacts.catalogue import kind_named
+        from yolo_fs.artifacts.classify import kind_called
         from yolo_fs.checking.validate import Validator
 
-        validator = Validator(self._start, kind_named(kind) if kind else None)
+        validator = Validator(self._start, kind_called(kind) if kind else None)
         try:
             files = self._checked(validator, path, text, agent)
             return _answer_from_files(validator, files, of_tree=not path, is_draft=bool(text))
