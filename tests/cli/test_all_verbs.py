@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import click
 import pytest
 
+import yolo_fs as yolo_fs_package
 from tests.cli.test_own_verbs import all_verbs
 from tests.support.teams import Team
 from yolo_fs.cli.main import run, yolo_fs
 from yolo_fs.core.reasons import Exit
+from yolo_fs.system.journal import EVENT_TYPES, Journal
 
 LEAVES = all_verbs()
 COMMON = {"-C", "--json", "-q", "-v", "--help"}
@@ -65,6 +68,8 @@ WITH_PHASE = [
     ("gate", "wait", "all-depts", "--timeout", "0"), ("dept", "show"),
     ("dept", "update", "backend", "--status", "running"), ("task", "summary"),
     ("escalate", "list"), ("dept", "cleanup", "--reason", "complete"),
+    ("report", "--format", "markdown"), ("status",), ("context", "compile", "dev"),
+    ("go", "a login", "--dry-run"),
 ]  # fmt: skip
 
 
@@ -84,9 +89,48 @@ def test_a_phase_is_a_number_a_slug_a_folder_or_the_one_at_work(
     assert run([*words, "--phase", "billing", "-C", str(team.root)]) == Exit.USAGE
 
 
+@pytest.mark.parametrize("name", [each for each in LEAVES if "--phase" in options_of(each)])
+def test_help_says_the_same_of_the_phase_everywhere(name: str) -> None:
+    option = options_of(name)["--phase"]
+    is_same = option.metavar == "PHASE" and "umber, slug or directory name" in (option.help or "")
+    assert is_same or name == OF_A_REPLY
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("events", "--type", "artifact.comitted"), "artifact.committed"),
+        (("events", "--follow", "--type", "artifact.comitted"), "artifact.committed"),
+        (("message", "route", "--as", "dev", "--to", "lead", "--type", "dev_progres"), "dev_progress"),
+    ],
+    ids=lambda words: "-".join(words) if isinstance(words, tuple) else words,
+)  # fmt: skip
+def test_a_type_that_nobody_knows_is_refused_with_the_one_that_was_meant(
+    words: tuple[str, ...], meant: str, team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*words, "-C", str(team.root)]) != Exit.DONE
+    assert f"Did you mean {meant}?" in capsys.readouterr().err
+
+
+def test_every_event_that_the_code_names_has_a_known_type() -> None:
+    sources = (Path(yolo_fs_package.__file__).parent).rglob("*.py")
+    called = r"(?:emit|_emit|tell|_tell|Emit)\(\s*\"([a-z_]+(?:\.[a-z_]+)?)\""
+    named = {name for path in sources for name in re.findall(called, path.read_text())}
+    assert named <= {*EVENT_TYPES} and "artifact.committed" in named
+
+
+def test_the_type_of_an_event_of_an_older_version_is_known_where_the_journal_has_it(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = team.root / ".git/yolo-fs"
+    Journal(str(own), source=str(team.root)).append("claim.made", "01-01/T1", {})
+    assert run(["events", "--type", "claim.made", "-C", str(team.root)]) == Exit.DONE
+    assert "claim.made" in capsys.readouterr().out
+
+
 EMPTY = [
     ("agent", "list"), ("agent", "answers"), ("task", "claims"),
-    ("task", "summary"), ("dept", "show"), ("events", "--type", "none"), ("kept",),
+    ("task", "summary"), ("dept", "show"), ("events", "--type", "artifact.held"), ("kept",),
     ("escalate", "list"), ("company", "runs"), ("handoff", "report"),
 ]  # fmt: skip
 

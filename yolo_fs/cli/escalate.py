@@ -183,7 +183,7 @@ def resolve(
 
 @verb("list", example="yolo-fs escalate list --phase 1", parent=escalate)
 @click.option(
-    "--phase", default="", help="Number or directory name of the phase; all of them by default."
+    "--phase", default="", metavar="PHASE", help="Number, slug or directory name; default: all."
 )
 def list_(invocation: Invocation, *, phase: str) -> Reply:
     """Show each escalation: who holds it, since when, what is owed, and how it came there."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.core.reasons import safe
+from yolo_fs.core.reasons import Exit, Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.system.journal import PREFIX, Journal
+from yolo_fs.system.journal import EVENT_TYPES, PREFIX, Journal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,10 +31,27 @@ def events(invocation: Invocation, *, follow: bool, since: int, type_: str | Non
     """
     repository = Repository(invocation.start)
     journal = Journal(repository.own_dir, source=repository.root)
+    if type_ is not None:
+        _check_type(journal, type_)
     if follow:
         _follow(invocation, journal.follow(threading.Event(), since, type_))
     entries = list(journal.read(since, type_))
     return Reply(entries, show=lambda console: _show(console, entries))
+
+
+def _check_type(journal: Journal, type_: str) -> None:
+    """Refuse a type that this version does not write and the journal does not hold."""
+    wanted = type_.removeprefix(PREFIX)
+    if wanted in EVENT_TYPES:
+        return
+    known = {*EVENT_TYPES, *(event["type"].removeprefix(PREFIX) for event in journal.read())}
+    if wanted not in known:
+        raise YoloError(
+            Reason.UNKNOWN_TYPE,
+            f"no event has the type {safe(type_)!r}",
+            hint=hint_for_unknown(wanted, sorted(known)),
+            exit_code=Exit.USAGE,
+        )
 
 
 def _follow(invocation: Invocation, stream: Iterator[dict[str, Any]]) -> None:

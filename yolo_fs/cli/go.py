@@ -61,7 +61,12 @@ def _parse_checkpoints(
 
 
 _OPTIONS = (
-    click.option("--phase", default="", help="Number or name of the phase; the open one if none."),
+    click.option(
+        "--phase",
+        default="",
+        metavar="PHASE",
+        help="Number, slug or directory name; default: the open one.",
+    ),
     click.option(
         "--host",
         "host_name",

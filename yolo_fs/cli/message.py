@@ -13,7 +13,7 @@ from yolo_fs.authority.message_routes import may_send
 from yolo_fs.checking.envelopes import ParsedMessage, parse_message
 from yolo_fs.cli.may import answered, repository_of
 from yolo_fs.cli.reply import STDIN, Invocation, Reply, from_stdin, verb
-from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, hint_for_unknown, safe
 from yolo_fs.evidence.facts import Switches
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.messages.catalogue import MESSAGES
@@ -65,7 +65,7 @@ def route(
 ) -> Reply:
     """Return whether a message may go there; 1 with the right route when it may not."""
     if kind not in MESSAGES:
-        hint = f"The types are {', '.join(MESSAGES)}."
+        hint = hint_for_unknown(kind, MESSAGES)
         raise YoloError(
             Reason.UNKNOWN_TYPE,
             f"no message has the type {safe(kind)!r}",

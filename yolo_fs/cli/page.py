@@ -57,8 +57,8 @@ def board(invocation: Invocation, *, port: int, no_open: bool, folders: tuple[st
 @click.option(
     "--phase",
     default="",
-    metavar="N",
-    help="Number or name of the phase; default: the open one, else the last.",
+    metavar="PHASE",
+    help="Number, slug or directory name; default: the open one, else the last.",
 )
 @click.option(
     "--at", "revision", default="HEAD", metavar="REV", help="As of a commit; default: now."

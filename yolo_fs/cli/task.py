@@ -163,7 +163,7 @@ def complete(invocation: Invocation, *, file: str, agent: str) -> Reply:
 
 @verb("summary", example="yolo-fs task summary 01-02", parent=task)
 @click.argument("plan", required=False)
-@click.option("--phase", help="Number or directory name of the phase; all without it.")
+@click.option("--phase", metavar="PHASE", help="Number, slug or directory name; default: all.")
 def summary(invocation: Invocation, *, plan: str | None, phase: str | None) -> Reply:
     """Sum up plans and departments: tasks, commits, files, deviations, tests; from what the fold
     has proved.

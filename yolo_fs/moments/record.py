@@ -26,6 +26,7 @@ from yolo_fs.history.team import Team
 from yolo_fs.moments.timeline import Replay, Timeline, event_ms
 from yolo_fs.progress.board import PhaseBoard, board
 from yolo_fs.schemas.layout import Record
+from yolo_fs.workspace.planning_tree import phase_spelled
 from yolo_fs.workspace.settings import Settings, no_committed_phase
 
 LONGEST_LINE = 4_000
@@ -214,23 +215,23 @@ def record_phase(
     repository: Repository,
     settings: Settings,
     commit: str,
-    number: str,
+    spelled: str,
     events: Iterable[Mapping[str, Any]],
 ) -> PhaseRecord:
     """Return what is known of a phase at a commit.
 
-    `number`: number or directory name of the phase; empty for the first incomplete phase, or else
-    the last. `events`: the journal's events; those after the commit are ignored.
+    `spelled`: number, slug or directory name; empty for the first incomplete phase, or else the
+    last. `events`: the journal's events; those after the commit are ignored.
 
     Raises:
-        YoloError: UNKNOWN_NAME, OBJECT_MISSING, GIT_FAILED.
+        YoloError: as `phase_spelled`; UNKNOWN_NAME, OBJECT_MISSING, GIT_FAILED.
     """
     team = Team(repository, settings)
     present = board(repository, settings, commit, team).phases
     if not present:
         hint = "A report needs a phase with at least one committed artifact."
         raise no_committed_phase(repository.root, hint)
-    phase = _chosen(present, number)
+    phase = _chosen(present, spelled)
     until_ms = (team.history_index.at_s(commit) + 1) * 1_000
     known = [event for event in events if event_ms(event) < until_ms]
     timeline = Replay(repository).phase(settings, str(phase.id), commit, known)
@@ -240,20 +241,19 @@ def record_phase(
     return PhaseRecord(commit, phase, timeline, artifacts, work)
 
 
-def _chosen(phases: tuple[PhaseBoard, ...], number: str) -> PhaseBoard:
-    wanted = [
-        phase
-        for phase in phases
-        if number in (str(phase.id), str(phase.id.number), str(phase.id.number).lstrip("0"))
-    ]
-    if number and not wanted:
+def _chosen(phases: tuple[PhaseBoard, ...], spelled: str) -> PhaseBoard:
+    if not spelled:
+        open_ = [phase for phase in phases if not phase.is_complete]
+        return (open_ or phases[-1:])[0]
+    by_id = {phase.id: phase for phase in phases}
+    found = phase_spelled(by_id, spelled)
+    if found is None:
         raise YoloError(
             Reason.UNKNOWN_NAME,
-            f"no phase {safe(number)!r} is committed",
-            hint=hint_for_unknown(number, (str(phase.id) for phase in phases)),
+            f"no phase {safe(spelled)!r} is committed",
+            hint=hint_for_unknown(spelled, map(str, by_id)),
         )
-    open_ = [phase for phase in phases if not phase.is_complete]
-    return (wanted or open_ or phases[-1:])[0]
+    return by_id[found]
 
 
 def _artifacts(

@@ -25,6 +25,27 @@ from yolo_fs.system.system import wait_lock
 PREFIX = "dev.yolo_fs."
 """Prefix of every event type; `append`, `read` and `follow` also take the type without it."""
 
+EVENT_TYPES = (
+    "act.escalated", "act.given_up",
+    "agent.asked_to_stop", "agent.done", "agent.ended", "agent.failed", "agent.found",
+    "agent.health", "agent.started",
+    "artifact.autofixed", "artifact.committed", "artifact.held", "artifact.missing",
+    "artifact.rejected",
+    "circuit.changed", "config.loaded", "config.rejected", "crew.trouble",
+    "daemon.defect", "daemon.doubt", "daemon.lock_lost", "daemon.started", "daemon.stopped",
+    "daemon.trouble",
+    "escalation.escalated", "escalation.finding", "escalation.open", "escalation.resolved",
+    "escalation.timeout", "escalation.trouble",
+    "gate.closed", "gate.opened", "handoff.read", "host.limited", "index.diverged", "kept.failed",
+    "observer.started", "projection.failed", "repository.repaired", "run.started",
+    "shutdown.late", "shutdown.over", "signoff", "sink.failed", "step.stalled",
+    "team.bell_back", "team.bell_lost", "team.conflict", "team.lease_lost",
+    "team.lease_returned", "team.lease_taken", "team.published", "team.remote_back",
+    "team.remote_failed", "team.signs_in_branches", "team.source_refused",
+    "verify_command.ended", "verify_command.started",
+)  # fmt: skip
+"""Every type of event that this version writes; a journal may hold others of an older one."""
+
 _TURN_S = 0.5
 """How long to wait for another writer, which needs microseconds.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT, milestone_named
-from yolo_fs.core.ids import PHASE_DIRECTORY, PhaseId, spelled_below, twice_numbered
+from yolo_fs.core.ids import PhaseId, spelled_below, twice_numbered
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.system.files import Content, names_in, read
 
@@ -118,28 +118,36 @@ def find_phase(root: str, spelled: str) -> PhaseId:
     """Return the phase that a number (`1`, `01`), a slug or a directory name spells.
 
     Raises:
-        YoloError: BAD_NAME, UNKNOWN_NAME when there is no such phase, NOT_INITIALISED without a
-            planning tree, DUPLICATE_ID for a number or a slug that two phases have.
+        YoloError: as `phase_spelled`; UNKNOWN_NAME when there is no such phase, NOT_INITIALISED
+            without a planning tree.
     """
-    folder = os.path.join(root, PLANNING_ROOT, "phases")
-    present = [name for name in names_in(folder) if PHASE_DIRECTORY.fullmatch(name)]
+    present = phases_in(root)
+    if found := phase_spelled(present, spelled):
+        return found
+    from yolo_fs.workspace.settings import no_phase  # only an error needs it
+
+    hint = hint_for_unknown(spelled, map(str, present))
+    unknown = YoloError(Reason.UNKNOWN_NAME, f"no phase {safe(spelled)!r}", hint=hint)
+    raise no_phase(root, unknown)
+
+
+def phase_spelled(phases: Iterable[PhaseId], spelled: str) -> PhaseId | None:
+    """Return which of some phases a number (`1`, `01`), a slug or a directory name spells.
+
+    Raises:
+        YoloError: BAD_NAME; DUPLICATE_ID for a number or a slug that two phases have.
+    """
     wanted = spelled.zfill(2) if spelled.isdecimal() else spelled
     if not wanted.replace("-", "").isalnum():
         raise YoloError(Reason.BAD_NAME, f"{safe(spelled)!r} is not a phase")
-    phases = [phase for phase in map(PhaseId.parse, present) if phase]
-    matches = [phase for phase in phases if wanted in (phase.number, str(phase))]
-    matches = matches or [phase for phase in phases if wanted == phase.slug]
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
+    known = tuple(phases)
+    matches = [phase for phase in known if wanted in (phase.number, str(phase))]
+    matches = matches or [phase for phase in known if wanted == phase.slug]
+    if len(matches) > 1:
         raise YoloError(
             Reason.DUPLICATE_ID,
             f"{' and '.join(map(str, matches))} are both called {wanted}",
             hint="Name the directory; 'yolo-fs validate' says how one of them gets another number.",
             exit_code=Exit.USAGE,
         )
-    from yolo_fs.workspace.settings import no_phase  # only an error needs it
-
-    hint = hint_for_unknown(spelled, present)
-    unknown = YoloError(Reason.UNKNOWN_NAME, f"no phase {safe(spelled)!r}", hint=hint)
-    raise no_phase(root, unknown)
+    return matches[0] if matches else None
