@@ -293,14 +293,19 @@ def is_foreign(path: str) -> bool:
 
 
 def _make_once(path: str, layout: str) -> None:
-    """Create a database, unless another process was faster."""
+    """Create a database, unless another process was faster.
+
+    It comes by its only name: one with a second name, as a link would give it, is not ours.
+    """
     with opened(path) as (folder, name):
         draft = temporary_name(name)
         place = os.path.join(os.path.dirname(path), draft)
+        _wait(folder, shared=False)
+        if os.path.lexists(path):
+            return
         try:
             _make(place, layout)
-            with contextlib.suppress(FileExistsError):
-                os.link(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+            os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(draft, dir_fd=folder)
@@ -343,11 +348,11 @@ def _opened(path: str, lock: int, layout: str) -> Database:
     return Database(connection, path, lock)
 
 
-def _wait(lock: int) -> None:
-    deadline = time.monotonic() + _PATIENCE_S
-    while not try_lock(lock, shared=True):
+def _wait(lock: int, *, shared: bool = True) -> None:
+    deadline = time.monotonic() + (_PATIENCE_S if shared else _LONG_PATIENCE_S)
+    while not try_lock(lock, shared=shared):
         if time.monotonic() > deadline:
-            raise BlockingIOError("the index is being made anew")
+            raise BlockingIOError("it is being made anew")
         time.sleep(_POLL_S)
 
 
