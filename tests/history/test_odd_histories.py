@@ -102,6 +102,27 @@ def test_a_commit_that_names_no_plan_opens_the_verdicts_on_what_it_changed(tmp_p
     assert f"older than source of {plan.id}" in str(phase.progress.departments[0].steps)
 
 
+@pytest.mark.parametrize(
+    "spelled", ["./{}", "{}/", " {}", "{folder}//{name}", "{folder}/*.ts", "{folder}/**"]
+)
+def test_a_plan_may_spell_its_files_as_agents_do(tmp_path: Path, spelled: str) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    (plan, *_) = one.phase().facts.plans
+    file = min(plan.files)
+    folder, name = file.split("/")
+    lines = [json.loads(line) for line in text_of(one, "01-01.plan.jsonl").splitlines()]
+    lines[1]["f"] = [spelled.format(file, folder=folder, name=name)]
+    verdicts = {
+        each: text_of(one, each).replace("2026-01", "2026-04").replace("2026-02", "2026-04")
+        for each in VERDICTS
+    }
+    puts(one, {"01-01.plan.jsonl": _lines(*lines)} | verdicts)
+    assert turn_of(one.phase()) == SIGNS_OFF
+    (one.root / file).write_text("by hand\n")
+    git(one.root, "commit", "-q", "-a", "-m", "Fix typo")
+    assert turn_of(one.phase()) == ("senior", "code_review")
+
+
 def test_a_commit_without_a_change_is_no_work(tmp_path: Path) -> None:
     """It opens no verdict, and mends nothing that a review has found."""
     one = real(tmp_path, BEFORE_SIGN_OFF)

@@ -39,9 +39,9 @@ from yolo_fs.evidence.facts import (
     Plan,
     PlanStanding,
     Switches,
+    paths_in,
     plan_progress,
     plans_of,
-    texts,
 )
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.departments import Dept, Mode
@@ -255,7 +255,7 @@ class Access:
     @cached_property
     def _tests(self) -> frozenset[str]:
         lines = (line for facts in self.facts for line in facts.lines_of("test-plan"))
-        return frozenset(path for line in lines for path in texts(line.get("tf")))
+        return frozenset(path for line in lines for path in paths_in(line.get("tf")))
 
     @property
     def _own(self) -> Repository:

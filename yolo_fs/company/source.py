@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.core.ids import TaskRef
-from yolo_fs.evidence.facts import plans_of, texts
+from yolo_fs.evidence.facts import paths_in, plans_of
 from yolo_fs.phase.acts import Act
 from yolo_fs.phase.phase import Phase
 from yolo_fs.protocol.departments import Role
@@ -32,7 +32,7 @@ def source_of(phase: Phase, act: Act) -> Iterator[SourceCommit]:
         for filed in phase.facts.of_kind("test-plan", act.department):
             for line in filed.lines:
                 task = TaskRef.parse(f"{line.get('plan')}/{line.get('id')}")
-                if task and (files := texts(line.get("tf"))):
+                if task and (files := paths_in(line.get("tf"))):
                     yield SourceCommit(task, "test", files)
     elif act.role == Role.DEV and any(not path.startswith(PLANNING_ROOT) for path in act.writes):
         for plan in plans_of(phase.facts, act.department):

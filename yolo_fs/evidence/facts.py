@@ -7,6 +7,7 @@ overrides it. See docs/dev/sources.md#document-002.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -332,7 +333,7 @@ def _plan(filed: Filed) -> Plan:
     phase = filed.place.plan.phase
     needs = tuple(f"{phase}-{name}" if len(name) == 2 else name for name in texts(header.get("d")))
     files = frozenset(
-        [*texts(header.get("fm")), *(path for task in tasks for path in texts(task.get("f")))]
+        [*paths_in(header.get("fm")), *(path for task in tasks for path in paths_in(task.get("f")))]
     )
     wave = header.get("w")
     return Plan(
@@ -352,6 +353,19 @@ def _plan(filed: Filed) -> Plan:
 def texts(value: object) -> tuple[str, ...]:
     """Return the strings in a list; other items are ignored."""
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+
+
+def paths_in(value: object) -> tuple[str, ...]:
+    """Return the paths in a list as git spells them: `./src//a.ts` is `src/a.ts`. A pattern such as
+    `src/*.ts` stands for the folder that it begins in.
+    """
+    return tuple(_spell(path) for path in texts(value) if path.strip())
+
+
+def _spell(path: str) -> str:
+    plain = posixpath.normpath(path.strip())
+    begin, star, _ = plain.partition("*")
+    return begin.rpartition("/")[0] or plain if star else plain
 
 
 def all_present(lines: Iterable[Mapping[str, Any]], key: str) -> bool:
@@ -475,7 +489,7 @@ def commit_of_task(facts: PhaseFacts, plan: Plan, task: Mapping[str, Any]) -> st
     A task whose files are artifacts, as in UI/UX, is completed by the commits of these.
     """
     named = facts.task_commits.get(key_of_task(facts.plans, plan, str(task.get("id"))), "")
-    files = texts(task.get("f"))
+    files = paths_in(task.get("f"))
     if named or not files:
         return named
     filed = facts.ask(_map_valid_by_path)

@@ -35,6 +35,7 @@ from yolo_fs.evidence.facts import (
     Work,
     commit_of_task,
     key_of_task,
+    paths_in,
     plans_in,
     plans_of,
     shares_number,
@@ -859,9 +860,9 @@ def _judged_files(plan: Plan, filed: Iterable[Filed]) -> frozenset[str]:
         if one.place.artifact.kind == "test-plan" and one.place.department == plan.department
         for line in one.lines
         if line.get("plan") == str(plan.id)
-        for path in texts(line.get("tf"))
+        for path in paths_in(line.get("tf"))
     )
-    return frozenset(path.rstrip("/") for path in (*plan.files, *tests))
+    return frozenset((*plan.files, *tests))
 
 
 _HELD: list[Team] = []

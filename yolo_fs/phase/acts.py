@@ -13,7 +13,7 @@ from yolo_fs.artifacts.classify import classify, place_of_name
 from yolo_fs.artifacts.table import ARTIFACTS, Artifact, by_kind
 from yolo_fs.authority.writers import producers_of
 from yolo_fs.core.ids import PlanId, TaskRef, stays_inside
-from yolo_fs.evidence.facts import texts, touches_nothing
+from yolo_fs.evidence.facts import paths_in, touches_nothing
 from yolo_fs.phase.phase import Phase, asked_by_gate
 from yolo_fs.phase.progress import Next
 from yolo_fs.phase.view import PHASE_STEPS, SHARED_KINDS, View
@@ -280,7 +280,7 @@ def _files_of_dev(view: View, turn: Next, plan: str, folder: str) -> Iterator[st
             continue
         for task in each.tasks:
             if not turn.task or turn.task == f"{each.id}/{task.get('id')}":
-                yield from filter(stays_inside, texts(task.get("f")))
+                yield from filter(stays_inside, paths_in(task.get("f")))
 
 
 def _find_undone_files(view: View, plan: str) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import Any
 from yolo_fs.artifacts.classify import PROJECT_STATE
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.json_form import to_json
-from yolo_fs.evidence.facts import PhaseFacts, Switches, texts
+from yolo_fs.evidence.facts import PhaseFacts, Switches, paths_in
 from yolo_fs.handoff_service.lifecycle import lifecycles_of
 from yolo_fs.handoff_service.reading import Reader
 from yolo_fs.handoffs.contents import PHASE_HANDOFF, handoff_into
@@ -203,7 +203,7 @@ def _lives(root: str, settings: Settings, board: Board, team: Team) -> tuple[Han
 def _find_named_tests(facts: PhaseFacts) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return the name of each test plan, and the test files that it names."""
     return tuple(
-        (filed.place.name, tuple(path for line in filed.lines for path in texts(line.get("tf"))))
+        (filed.place.name, tuple(path for line in filed.lines for path in paths_in(line.get("tf"))))
         for filed in facts.of_kind("test-plan")
     )
 

@@ -144,6 +144,15 @@ def _advise_inside_path(text: str) -> str:
     return _require_inside_path(text, grade=Grade.SHOULD)
 
 
+def _advise_no_pattern(text: str) -> str:
+    if "*" in text:
+        folder = text.partition("*")[0].rpartition("/")[0]
+        message = f"{text!r} is a pattern"
+        expected = f"the files, or their folder{f' {folder}' if folder else ''}"
+        raise fault(Reason.BAD_FORMAT, message, expected=expected, grade=Grade.SHOULD)
+    return text
+
+
 Text = Annotated[str, Field(min_length=1, examples=["a sentence"], json_schema_extra=SHOULD)]
 """A text that says something."""
 Statement = Annotated[
@@ -220,6 +229,8 @@ OptionalPath = Annotated[
 ]
 NotedPath = Annotated[str, _PATH, AfterValidator(_advise_inside_path)]
 """A path that is shown, and compared with those that commits have."""
+WorkPath = Annotated[NotedPath, AfterValidator(_advise_no_pattern)]
+"""A file or folder that somebody works on: what commits change is compared with it."""
 
 _Checked = TypeVar("_Checked", bound=Wire)
 

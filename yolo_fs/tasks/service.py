@@ -22,7 +22,14 @@ from yolo_fs.core.ids import TaskRef
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.core.timestamps import iso
-from yolo_fs.evidence.facts import PhaseFacts, commit_of_task, plans_of, texts, touches
+from yolo_fs.evidence.facts import (
+    PhaseFacts,
+    commit_of_task,
+    paths_in,
+    plans_of,
+    texts,
+    touches,
+)
 from yolo_fs.git.repository import Repository
 from yolo_fs.git.runner import GitOutput, run_as_user
 from yolo_fs.history.team import Team
@@ -114,7 +121,9 @@ def planned(facts: Iterable[PhaseFacts], task: TaskRef, agent: str = "") -> list
         YoloError: UNKNOWN_NAME when no committed plan has that task.
     """
     found = [
-        PlannedTask(plan.department, texts(line.get("f")), commit_of_task(phase_facts, plan, line))
+        PlannedTask(
+            plan.department, paths_in(line.get("f")), commit_of_task(phase_facts, plan, line)
+        )
         for phase_facts in facts
         for plan in plans_of(phase_facts)
         for line in plan.tasks
@@ -297,10 +306,10 @@ def _tests_of(
         file
         for line in lines
         if (line.get("plan"), line.get("id")) == (str(task.plan), f"T{task.number}")
-        for file in texts(line.get("tf"))
+        for file in paths_in(line.get("tf"))
     ]
     every = [line for one in phases for plan in plans_of(one) for line in plan.tasks]
-    source = [posixpath.normpath(file) for line in every for file in texts(line.get("f"))]
+    source = [file for line in every for file in paths_in(line.get("f"))]
     free = [posixpath.normpath(path) for path in paths]
     free = [path for path in free if not any(f"{path}/".startswith(f"{one}/") for one in source)]
     return (*planned, *free)
@@ -312,7 +321,7 @@ def _choose_paths(
     """Return the paths to commit: all of the task's or the requested ones, none of another
     task's.
     """
-    own = [posixpath.normpath(file) for file in (*files, *tests)]
+    own = [*files, *tests]
     wanted = [posixpath.normpath(path) for path in paths] or own
     if not wanted:
         message = f"the plan names no files for {task}"

@@ -15,11 +15,11 @@ from yolo_fs.schemas.base import (
     Form,
     IsoDate,
     Name,
-    NotedPath,
     PlanName,
     Statement,
     TaskName,
     Wire,
+    WorkPath,
     fault,
     invariant,
     may_lack,
@@ -146,7 +146,7 @@ class PlannedTests(Wire):
     """Task id."""
     plan: PlanName | None = None
     """Plan of the task, where one file serves several plans."""
-    tf: list[NotedPath]
+    tf: list[WorkPath]
     """Test files."""
     tc: Count
     """Test count."""
@@ -165,7 +165,7 @@ class TaskTests(Wire):
     """Passed."""
     fl: Count
     """Failed."""
-    tf: list[NotedPath]
+    tf: list[WorkPath]
     """Test files."""
 
 

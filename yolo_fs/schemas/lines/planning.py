@@ -21,6 +21,7 @@ from yolo_fs.schemas.base import (
     TaskName,
     Text,
     Wire,
+    WorkPath,
     fault,
     invariant,
     may_lack,
@@ -149,7 +150,7 @@ class TurboPlanHeader(Wire):
     """Effort profile."""
     sk: list[Text] = Field(default_factory=list)
     """Skills that the tasks need."""
-    fm: list[NotedPath] = Field(default_factory=list)
+    fm: list[WorkPath] = Field(default_factory=list)
     """Files modified: those that the tasks may touch."""
     auto: bool = True
     """Autonomous: no checkpoint asks a person."""
@@ -187,7 +188,7 @@ class TurboTask(Wire):
     """Type: `auto`, `checkpoint:…` or any other word."""
     a: Statement
     """Action: what to do."""
-    f: list[NotedPath]
+    f: list[WorkPath]
     """Files to touch."""
     v: Text
     """Verify: how to see that it works."""
