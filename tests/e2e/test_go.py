@@ -1113,6 +1113,40 @@ def test_an_agent_that_removes_what_it_printed_ends_no_run(company: Company) -> 
     assert not played.named("agent.failed"), played
 
 
+def test_a_pipe_that_nobody_reads_any_more_starts_nobody_new_and_is_no_success(
+    company: Company,
+) -> None:
+    company.configure()
+    runner, held = held_at(company, "po", agent="analyze")
+    assert runner.stdout and runner.stderr
+    runner.stdout.close()
+    held.unlink()
+    assert runner.wait(DEADLINE_S) == 130
+    assert runner.stderr.read() == ""
+    runner.stderr.close()
+    assert "docs(01): analysis" in company.subjects()
+    (run,) = json.loads(company.repo.yolo_fs("company", "runs", "--json").stdout)["data"]
+    assert run["outcome"] == "interrupted"
+    assert {act["outcome"] for act in run["acts"]} == {"done"}
+    assert len(run["acts"]) <= 2, "who is started before the line is written, finishes"
+
+
+def test_a_terminal_that_is_closed_ends_nobody_at_work(company: Company) -> None:
+    company.configure(company={"team": "solo"})
+    held = company.repo.file("../planning", "")
+    terminal = on_terminal(
+        company, "a", "login", program=played_by(company.repo.file("../held.py", HELD))
+    )
+    terminal.until("lead does planning")
+    terminal.close()
+    terminal.process.send_signal(signal.SIGHUP)  # the kernel sends it to whom the terminal is
+    held.unlink()
+    assert terminal.process.wait(DEADLINE_S) == 130
+    assert company.subjects()[0] == "docs(01): plan 01-01"
+    (run,) = json.loads(company.repo.yolo_fs("company", "runs", "--json").stdout)["data"]
+    assert [act["outcome"] for act in run["acts"]] == ["done", "done"]
+
+
 NOBODY_IS_LET_IN = """
 import json, os, pathlib, sys, time
 if pathlib.Path(__file__).with_name("key").exists():

@@ -36,6 +36,9 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self._mine, text.encode())
 
+    def close(self) -> None:
+        os.close(self._mine)
+
     def end(self) -> int:
         while self._read():
             pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shlex
 import signal
@@ -16,7 +17,14 @@ import click
 
 from yolo_fs.cli.asking import InboxPrompt, StoppedError
 from yolo_fs.cli.background import closed_repository
-from yolo_fs.cli.reply import Invocation, Reply, can_ask, console_for, verb
+from yolo_fs.cli.reply import (
+    Invocation,
+    Reply,
+    can_ask,
+    console_for,
+    drop_output,
+    verb,
+)
 from yolo_fs.company.hosts import HOST_BY_NAME, HostProgram, check_installed, chosen_name, host_for
 from yolo_fs.company.phase_of import ChosenPhase, chosen_phase, find_other_goal
 from yolo_fs.company.runner import Ask, Runner, RunOptions, RunOutcome, RunResult
@@ -215,14 +223,14 @@ def _run(
             )
             settings = with_team(settings, options.team)
         ask = _build_ask_callback(screen, asker, lambda: runner.interrupt())
-        daemon = RunDaemon(repository, screen.tell)
-        runner = Runner(
-            repository, settings, chosen.phase, host, options, screen.tell, ask, daemon.keep
-        )
+        tell = TellWhileShown(screen.tell, lambda: runner.interrupt_once())
+        daemon = RunDaemon(repository, tell)
+        runner = Runner(repository, settings, chosen.phase, host, options, tell, ask, daemon.keep)
         if dry_run:
             return _preview_run(runner, chosen, host, words or begun, analyze=not chain)
         with interrupted_by(runner), daemon, screen.watching(runner):
             result = runner.run(words, analyze=not chain)
+    tell.raise_failure()
     return reply_of_run(result, chosen, waits, shlex.join(["yolo-fs", "go", *host_words]))
 
 
@@ -336,6 +344,38 @@ def reply_of_run(
             console.print(safe(f"  to begin it{when}: {command}", COMMAND_LENGTH))
 
     return Reply(data, findings, _CODES[result.outcome], show)
+
+
+class TellWhileShown:
+    """Shows each event for as long as it can be shown.
+
+    Whoever closes the terminal, quits the pager or has a full disk loses nobody's work: as after
+    Ctrl-C, nobody new is started, and those at work finish.
+    """
+
+    def __init__(self, show: Listener, interrupt: Callable[[], None]):
+        """`interrupt`: called when nothing can be shown any more."""
+        self._show, self._interrupt = show, interrupt
+        self._failure: OSError | SystemExit | None = None
+
+    def __call__(self, name: str, about: Mapping[str, Any]) -> None:
+        if self._failure:
+            return
+        try:
+            self._show(name, about)
+        except (OSError, SystemExit) as failure:  # rich exits where the reader is gone
+            self._failure = failure
+            drop_output()
+            self._interrupt()
+
+    def raise_failure(self) -> None:
+        """Raise why nothing could be shown, unless it is that the reader has gone."""
+        if isinstance(self._failure, OSError) and self._failure.errno not in _GONE:
+            raise self._failure
+
+
+_GONE = (errno.EPIPE, errno.EIO)
+"""A pipe that nobody reads; a terminal that is closed."""
 
 
 class RunDaemon:

@@ -166,6 +166,10 @@ class Runner:
         """Start no more agents; when called again, end those at work."""
         self._interrupts += 1
 
+    def interrupt_once(self) -> None:
+        """Start no more agents; end nobody."""
+        self._interrupts = max(self._interrupts, 1)
+
     @property
     def working(self) -> Sequence[RunAct]:
         """The acts at work."""
@@ -190,7 +194,8 @@ class Runner:
             if outcome is RunOutcome.GIVEN_UP and not given_up:
                 given_up = tuple(map(_describe_unfinished, self._open_acts)) or (_NOTHING_OPEN,)
             not_let_in = [one.question for one in waiting if one.id == _HOST]
-            self._run.again = self._go_on
+            is_over = outcome in (RunOutcome.SHIPPED, RunOutcome.DONE)
+            self._run.again = "" if is_over else self._go_on
             self._end_run(outcome.value, [*given_up, *not_let_in])
             return RunResult(outcome, self._run, waiting, given_up)
 
