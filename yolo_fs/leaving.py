@@ -7,7 +7,7 @@ never removed without being asked for.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -123,8 +123,11 @@ def _remove_computed(repository: Repository, path: str) -> None:
         remove(os.path.join(repository.root, path), root=repository.root)
 
 
-def parts_of_repository(repository: Repository, *, purge: bool) -> Iterator[Part]:
-    """Yield the parts that all work trees share, in the order of removal."""
+def parts_of_repository(repository: Repository, staying: Collection[str]) -> Iterator[Part]:
+    """Yield the parts that all work trees share, in the order of removal.
+
+    `staying`: the refs of teams that are kept.
+    """
     if deeds := plan_uninstall(repository):
         yield Part("hooks", "git's hooks", partial(carry_out, repository, deeds))
     if merge_driver.is_installed(repository):
@@ -132,7 +135,7 @@ def parts_of_repository(repository: Repository, *, purge: bool) -> Iterator[Part
     if excluded.is_hiding(repository):
         yield Part("exclude", "info/exclude", partial(excluded.show, repository, HIDDEN))
     for ref, oid in _team_refs(repository).items():
-        if purge or not _versions_only_at(repository, ref):
+        if ref not in staying:
             yield Part("refs", ref, partial(_delete, repository, ref, oid))
     listed = repository.git.text("for-each-ref", "--format=%(refname) %(objectname)", OURS)
     for ref, oid in (line.split(" ") for line in listed.splitlines()):

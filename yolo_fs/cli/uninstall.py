@@ -54,7 +54,7 @@ def uninstall(invocation: Invocation, *, dry_run: bool, purge: bool) -> Reply:
                 for part in chain(parts_of_tree(tree), _hosts(tree)):
                     take(part)
         stays = [] if purge else list(kept_team_refs(repository))
-        for part in parts_of_repository(repository, purge=purge):
+        for part in parts_of_repository(repository, [each.path for each in stays]):
             take(part)
         if not dry_run:
             hand_over_packs(repository)
