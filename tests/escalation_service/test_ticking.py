@@ -721,6 +721,16 @@ def test_only_the_user_names_a_command_and_what_is_read_no_more_is_named(
     assert events == ["config.rejected", "config.rejected"]
 
 
+@pytest.mark.parametrize("words", [["notify", "a\0b"], ["notify", ""], ["notify", 1], [], "notify"])
+def test_a_command_that_validate_refuses_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: object
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "yolo-fs").mkdir()
+    (tmp_path / "yolo-fs/config.json").write_text(json.dumps({"sinks": {"command": words}}))
+    assert load_command().words == ()
+
+
 @pytest.mark.parametrize("target", ["/nowhere", "/etc/hostname"])
 def test_a_link_that_comes_where_no_log_was_is_told(
     office: Callable[..., Office], target: str

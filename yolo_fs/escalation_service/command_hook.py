@@ -28,7 +28,7 @@ from yolo_fs.system.process_group import ProcessGroup, start_group
 from yolo_fs.system.readers import read_object
 from yolo_fs.system.store import Damaged, update
 from yolo_fs.workspace.settings import user_config_path
-from yolo_fs.workspace.user_config import without_effect
+from yolo_fs.workspace.user_config import sink_command, without_effect
 
 TIMEOUT_S = 10.0
 """Time limit of the command, seconds."""
@@ -64,12 +64,7 @@ def load_command() -> HookCommand:
     if not records:
         return HookCommand()
     user = records[0].value
-    unread = tuple(without_effect(user, path))
-    section = user.get("sinks")
-    command = section.get("command") if isinstance(section, dict) else None
-    words = tuple(command) if isinstance(command, list) else ()
-    are_words = all(isinstance(word, str) and word for word in words)
-    return HookCommand(words if are_words else (), unread)
+    return HookCommand(sink_command(user), tuple(without_effect(user, path)))
 
 
 class CommandHook:

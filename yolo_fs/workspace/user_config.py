@@ -77,6 +77,13 @@ def without_effect(user: Mapping[str, Any], path: str) -> Iterator[Finding]:
     yield from _unread_sinks(user.get("sinks", {}), path)
 
 
+def sink_command(user: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the program and the arguments that tell a person; empty where none can be run."""
+    sinks = user.get("sinks")
+    command = sinks.get("command", ()) if isinstance(sinks, dict) else ()
+    return tuple(command) if _is_command(command) else ()
+
+
 def _unread_sinks(sinks: object, path: str) -> Iterator[Finding]:
     if not isinstance(sinks, dict):
         yield replace(_unread(path, ("sinks",), expected=_WORDS), reason=Reason.WRONG_TYPE)
