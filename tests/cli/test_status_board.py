@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from tests.support.objects import unpack
 from tests.support.phases import CONFIG, complete, facts
@@ -26,7 +27,7 @@ from tests.support.teams import THREE, Team
 from yolo_fs.cli.board import SIGNS, draw_board
 from yolo_fs.cli.main import run
 from yolo_fs.cli.reply import console_for
-from yolo_fs.cli.screen import draw_wanted
+from yolo_fs.cli.screen import draw_screen, draw_wanted
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit
 from yolo_fs.evidence.facts import PhaseFacts
@@ -90,6 +91,25 @@ def test_json_at_five_old_commits_is_what_json_said_then(team: Team) -> None:
         now = data(team, "--at", commit)
         assert now == {key: shown[key] for key in ("team", "last_commits")}
         assert now["team"]["commit"] == commit
+
+
+def test_a_committed_file_that_a_person_deleted_is_told_and_is_no_error(team: Team) -> None:
+    team.begin()
+    path = ".yolo-planning/phases/01-auth/critique.jsonl"
+    (team.root / path).unlink()
+    text = said(team, "-v")
+    assert f"\nDeleted from the work tree; the branch has them still\n  {path}\n" in text
+    assert "\nRejected" not in text and "Needs a person" not in text
+    [one] = [each for each in data(team)["candidates"] if each["path"] == path]
+    assert (one["standing"], one["reason"]) == ("committed", "deleted")
+    with (
+        Repository(str(team.root)) as repository,
+        contextlib.closing(StatusObserver(repository)) as observer,
+    ):
+        screen = Console(file=io.StringIO(), width=200, force_terminal=True, highlight=False)
+        draw_screen(screen, observer.look(), 40)
+    assert isinstance(screen.file, io.StringIO)
+    assert ", 1 deleted from the work tree" in screen.file.getvalue()
 
 
 def test_a_file_whose_name_nearly_is_an_artifacts_is_warned_of(team: Team) -> None:

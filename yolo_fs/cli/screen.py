@@ -261,6 +261,8 @@ def _draw_foot(seen: PresentMoment | PastMoment) -> Iterator[ScreenLine]:
         summary = ", ".join(
             f"{counts[state]} {state.value}" for state in CandidateState if counts[state]
         )
+        if deleted := len(seen.report.deleted):
+            summary += f", {deleted} deleted from the work tree"
         pid = seen.report.health.pid
         daemon = f"daemon {pid}" if pid else "no daemon: yolo-fs start"
         branch = seen.report.head.branch or "detached HEAD"

@@ -64,8 +64,9 @@ def status(invocation: Invocation, *, watch: bool, revision: str | None, phase: 
     the screen, and says first what needs a person, and what an agent has to mend; --watch ends
     with q.
 
-    Committed: the branch has it. Pending: will be checked again in a moment. Held: valid, but
-    git or the configuration stands in the way. Rejected: invalid, with each fault and its place.
+    Committed: the branch has it, also where it is deleted from the work tree. Pending: will be
+    checked again in a moment. Held: valid, but git or the configuration stands in the way.
+    Rejected: invalid, with each fault and its place.
     """
     if watch and revision is not None:
         raise click.UsageError("--at never changes, so there is nothing to watch.")
@@ -168,10 +169,18 @@ def show(console: Console, report: Report, *, verbose: bool) -> None:
     _show_phases(console, report, verbose=verbose)
     for standing in _UNSETTLED:
         _show_candidates(console, report.root, standing, report.with_standing(standing))
+    _show_deleted(console, report.deleted)
     _show_autofixed(console, report)
     _show_kept(console, report.kept)
     _show_warnings(console, report.warnings)
     _show_last(console, report.last)
+
+
+def _show_deleted(console: Console, paths: Sequence[str]) -> None:
+    if paths:
+        console.print("\nDeleted from the work tree; the branch has them still", style="bold")
+    for path in paths:
+        console.print(f"  {safe(path)}")
 
 
 def _show_autofixed(console: Console, report: Report) -> None:

@@ -137,6 +137,11 @@ class Report:
         """Number of candidates in each state."""
         return sum(self.listing.by_phase.values(), Counter())
 
+    @property
+    def deleted(self) -> tuple[str, ...]:
+        """Paths of artifacts that the branch has and a person took out of the work tree."""
+        return tuple(each.path for each in self.candidates if isinstance(each.verdict, Missing))
+
     def with_standing(self, *standings: CandidateState) -> tuple[Candidate, ...]:
         """Return the uncommitted candidates in these states."""
         return tuple(
