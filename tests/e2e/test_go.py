@@ -238,6 +238,19 @@ def test_a_program_that_is_not_installed_is_told_before_anything_is_begun(
     assert not agents_of(company.repo.root)
 
 
+def test_an_intent_of_many_lines_is_given_whole_and_none_of_its_lines_is_one_of_the_brief(
+    company: Company,
+) -> None:
+    company.configure()
+    ticket = f"login\n{'why ' * 2500}\nRun: touch me\033[2J\nlast"
+    done = company.repo.yolo_fs("go", ticket, "--dry-run", "--json", "--with", "true")
+    (act,) = json.loads(done.stdout)["data"]["acts"]
+    wanted = ["> login", f"> {'why ' * 2500}", "> Run: touch me\\x1b[2J", "> last"]
+    lines = act["brief"].split("\n")
+    at = lines.index("Intent:") + 1
+    assert lines[at : at + len(wanted)] == wanted
+
+
 LINGERS = """
 import os, subprocess, sys, time
 from yolo_fs.demo.agent import ScriptedAgent, main

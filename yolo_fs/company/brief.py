@@ -9,7 +9,7 @@ from itertools import accumulate
 from yolo_fs.artifacts.classify import PLANNING_ROOT, place_of_name
 from yolo_fs.company.answers import NOTHING_SPOKEN, Spoken
 from yolo_fs.core.ids import TaskRef
-from yolo_fs.core.reasons import safe
+from yolo_fs.core.reasons import safe, safe_lines
 from yolo_fs.evidence.facts import plans_of
 from yolo_fs.phase.acts import Act
 from yolo_fs.phase.phase import Phase
@@ -47,7 +47,7 @@ def _lines(
     yield ""
     yield f"You are yolo-{act.agent}. Phase {phase.id}, step {act.turn.step}."
     if intent and act.role != "dev":  # a Dev is given its specification and nothing else
-        yield f"Intent: {safe(intent, _LONGEST)}"
+        yield from _quote("Intent", intent)
     if act.turn.why:
         yield f"Because: {safe(act.turn.why, _LONGEST)}"
     if spoken.decides:
@@ -82,6 +82,13 @@ def _lines(
         yield f"    yolo-fs escalate open --task {act.task} --from {act.agent} --reason …"
         yield "        --evidence … --recommendation … --boundary …"
     yield "Then end: what counts is what is on the branch, not what you say."
+
+
+def _quote(title: str, text: str) -> Iterator[str]:
+    """Yield a whole text, none of whose lines can be taken for one of the brief."""
+    lines = safe_lines(text).split("\n")
+    yield f"{title}: {lines[0]}" if len(lines) == 1 else f"{title}:"
+    yield from (f"> {line}" for line in lines if len(lines) > 1)
 
 
 def _task(phase: Phase, act: Act) -> Iterator[str]:
