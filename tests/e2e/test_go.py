@@ -251,6 +251,14 @@ def test_an_intent_of_many_lines_is_given_whole_and_none_of_its_lines_is_one_of_
     assert lines[at : at + len(wanted)] == wanted
 
 
+def test_a_program_that_is_there_and_may_not_be_executed_is_told_so(company: Company) -> None:
+    company.configure()
+    path = company.repo.file("agent.sh", "#!/bin/sh\n")
+    done = company.repo.yolo_fs("go", "a login", "--with", f"./{path.name}", ok=(78,))
+    assert f"{path} may not be executed".encode() in done.stderr
+    assert f"chmod +x {path}".encode() in done.stderr
+
+
 LINGERS = """
 import os, subprocess, sys, time
 from yolo_fs.demo.agent import ScriptedAgent, main

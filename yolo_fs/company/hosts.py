@@ -284,13 +284,20 @@ def check_installed(host: HostProgram, root: str) -> None:
         YoloError: FILE_MISSING.
     """
     program = shlex.split(host.command)[0]
-    path = os.path.join(root, program) if os.path.dirname(program) else program
+    path = os.path.normpath(os.path.join(root, program)) if os.path.dirname(program) else program
     if "{" in program or shutil.which(path):
         return
+    if os.path.isfile(path):
+        raise YoloError(
+            Reason.FILE_MISSING,
+            f"{safe(path, 1000)} may not be executed, so nobody can be started",
+            hint=f"Run 'chmod +x {safe(shlex.quote(path), 1000)}', or name a program with --with.",
+            exit_code=Exit.BAD_CONFIG,
+        )
     how = f" (npm install -g {host.package})" if host.package else ""
     raise YoloError(
         Reason.FILE_MISSING,
-        f"{safe(program)} is no program that is installed here, so nobody can be started",
+        f"{safe(path, 1000)} is no program that is installed here, so nobody can be started",
         hint=f"Install it{how}, choose another host with --host, or name a program with --with.",
         exit_code=Exit.BAD_CONFIG,
     )
