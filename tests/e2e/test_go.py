@@ -259,6 +259,14 @@ def test_a_program_that_is_there_and_may_not_be_executed_is_told_so(company: Com
     assert f"chmod +x {path}".encode() in done.stderr
 
 
+def test_a_run_says_what_is_done_before_it_says_that_the_phase_is_signed_off(
+    company: Company,
+) -> None:
+    company.configure(company={"team": "solo"})
+    played = company.go("a", "login")
+    assert played.events[-1]["event"] == "signoff", played
+
+
 LINGERS = """
 import os, subprocess, sys, time
 from yolo_fs.demo.agent import ScriptedAgent, main

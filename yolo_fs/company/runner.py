@@ -587,6 +587,7 @@ class Runner:
 
     def _sign_off(self, act: Act) -> None:
         """Run the command of step 11 in the Lead's name: the step writes no file by hand."""
+        self._save()
         branch = self._branch
         by = branch.access.actor(act.agent)
         try:
