@@ -170,9 +170,12 @@ def commits_of_an_agent(stage: Stage) -> Iterator[Claim]:
         stage.script(
             "commits",
             Shell("git add src && git commit --no-verify -m 'x'"),
-            Shell("git add src && git commit -m 'whatever'"),
+            Shell("git add src && git commit -m 'feature(01-01): T1 load the keys'"),
             Shell(
                 "git add src && git commit -q -m 'feat(01-01): T1 load the keys' && git log -1 --format=%s"
+            ),
+            Shell(
+                "date > notes.txt && git add notes.txt && git commit -q -m 'whatever'; git log -1 --format=%s"
             ),
             Say(),
         )
@@ -180,10 +183,14 @@ def commits_of_an_agent(stage: Stage) -> Iterator[Claim]:
     told = says("no agent skips the hooks of git", "skips the hooks", "Instead:")
     yield told(stage.asked("commits", 1).latest)
     told = says(
-        "git refuses an agent's subject, and says what is expected", "the commit is refused"
+        "git refuses a wrong subject of a task, and says what is expected", "the commit is refused"
     )
     yield told(stage.asked("commits", 2).latest)
     yield says("a sound commit goes through", "T1 load the keys")(stage.asked("commits", 3).latest)
+    told = says(
+        "a commit that is none of the team's gets a tip at most", "Nearest right", "whatever"
+    )
+    yield told(stage.asked("commits", 4).latest)
 
 
 @play(*BOTH)
