@@ -20,11 +20,15 @@ from rich.console import Console
 
 from tests.cli.test_inbox import NAME, WORDS, asks_the_user
 from tests.support.teams import THREE, Team
+from yolo_fs.cli.inbox import show as show_inbox
 from yolo_fs.cli.main import run
-from yolo_fs.cli.screen import draw_screen
+from yolo_fs.cli.screen import draw_screen, draw_wanted
+from yolo_fs.cli.status import show
 from yolo_fs.core.reasons import Exit
 from yolo_fs.git.repository import Repository
 from yolo_fs.moments.moment import PresentMoment, StatusObserver
+from yolo_fs.protocol.workflow import STEPS
+from yolo_fs.reports.status import CandidateState
 
 PATIENCE_S = 60.0
 
@@ -71,7 +75,7 @@ def drawn(seen: PresentMoment, rows: int, width: int = 80) -> list[str]:
 
 
 @pytest.mark.parametrize("rows", [12, 24, 40])
-@pytest.mark.parametrize("width", [60, 80, 200])
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_one_phase_fits_the_screen(seen: PresentMoment, rows: int, width: int) -> None:
     lines = drawn(seen, rows, width)
     assert len(lines) < rows
@@ -96,6 +100,37 @@ def test_only_what_inbox_lists_needs_a_person(seen: PresentMoment) -> None:
         assert len(wanted) == 2 and "Which colour?" in wanted[0]
         mended = lines[lines.index("Rejected: an agent mends these") + 1 :]
         assert re.search(r"x 01-03\.plan\.jsonl line 1", mended[0])
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_narrow_terminal_has_every_column_of_a_table(seen: PresentMoment, width: int) -> None:
+    head = r"  department +(.+)"
+    screen = "\n".join(drawn(seen, 60, width))
+    steps = [number for row in re.findall(head, screen) for number in row.split()]
+    assert steps == [step.number for step in STEPS]
+    assert len(re.findall(r"(?m)^  frontend ", screen)) == len(re.findall(head, screen))
+    pipe = Console(file=io.StringIO(), width=width, force_terminal=True, highlight=False)
+    show(pipe, seen.report, verbose=True)
+    assert isinstance(pipe.file, io.StringIO)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", pipe.file.getvalue())
+    assert all(re.search(rf"(?m)^phase .*\b{each.value}\b", text) for each in CandidateState)
+
+
+def test_a_narrow_terminal_breaks_no_command_and_no_path(seen: PresentMoment) -> None:
+    narrow = Console(file=io.StringIO(), width=40, force_terminal=True, highlight=False)
+    show_inbox(narrow, seen.inbox)
+    draw_wanted(narrow, seen, verbose=True)
+    show(narrow, seen.report, verbose=True)
+    assert isinstance(narrow.file, io.StringIO)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", narrow.file.getvalue()).splitlines()
+    for item in seen.inbox:
+        assert f"  {item.command}" in lines
+    [asked] = [item.command for item in seen.inbox if item.kind == "escalation"]
+    assert f"    {asked}" in lines
+            "    yolo-fs start"
+        ]
+    for candidate in seen.report.with_standing(CandidateState.REJECTED):
+        assert any(line.startswith(f"  {candidate.path}: ") for line in lines)
 
 
 def test_q_ends_a_watch_and_gives_the_terminal_back(tmp_path: Path) -> None:

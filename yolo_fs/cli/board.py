@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from yolo_fs.agents.health import AT_WORK
 from yolo_fs.agents.snapshot import AgentsSnapshot
 from yolo_fs.artifacts.classify import PLANNING_ROOT
-from yolo_fs.cli.reply import Cell, draw_columns
+from yolo_fs.cli.reply import Cell, columns_that_fit, draw_columns
 from yolo_fs.core.reasons import safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.escalations.log import EscalationProgress
@@ -173,10 +173,20 @@ def _draw_escalation(console: Console, escalation: EscalationProgress) -> None:
 
 def draw_steps(console: Console, progress: PhaseStatus) -> None:
     """Draw the state of each step of each department."""
-    head = [("  department", "dim"), *((step.number, "dim") for step in STEPS)]
+    draw_columns(console, _rows_of_steps(progress), "^")
+
+
+def height_of_steps(progress: PhaseStatus, width: int) -> int:
+    """Return how many rows `draw_steps` needs: a narrow terminal has the steps in parts."""
+    rows = _rows_of_steps(progress)
+    return len(rows) * len(columns_that_fit(rows, width))
+
+
+def _rows_of_steps(progress: PhaseStatus) -> list[list[Cell]]:
+    head: list[Cell] = [("  department", "dim"), *((step.number, "dim") for step in STEPS)]
     rows = [(f"  {status.department}", status.steps) for status in progress.departments]
     rows.append(("  (phase)", progress.steps))
-    draw_columns(console, [head, *([(name, ""), *_signs(steps)] for name, steps in rows)], "^")
+    return [head, *([(name, ""), *_signs(steps)] for name, steps in rows)]
 
 
 def _signs(steps: Sequence[StepStatus]) -> list[Cell]:

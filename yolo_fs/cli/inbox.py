@@ -26,9 +26,7 @@ def inbox(invocation: Invocation) -> Reply:
     """
     items = items_of(invocation)
     code = Exit.FINDINGS if items else Exit.DONE
-    return Reply(
-        [item.as_json() for item in items], (), code, lambda console: _show(console, items)
-    )
+    return Reply([item.as_json() for item in items], (), code, lambda console: show(console, items))
 
 
 def items_of(invocation: Invocation) -> tuple[InboxItem, ...]:
@@ -49,9 +47,10 @@ def lines_of(items: Sequence[InboxItem]) -> Iterator[tuple[str, str]]:
         yield question, safe(item.command, COMMAND_LENGTH)
 
 
-def _show(console: Console, items: Sequence[InboxItem]) -> None:
+def show(console: Console, items: Sequence[InboxItem]) -> None:
+    """Print the items as text."""
     for question, command in lines_of(items):
         console.print(question, style="yellow")
-        console.print(f"  {command}")
+        console.print(f"  {command}", soft_wrap=True)  # it is copied
     if not items:
         console.print("nothing waits for a person")

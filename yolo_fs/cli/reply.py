@@ -301,16 +301,30 @@ def draw_columns(console: Console, rows: Sequence[Sequence[Cell]], align: str) -
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(box=None, pad_edge=False, show_header=False)
-        for side in sides:
-            table.add_column(justify=_JUSTIFY[side])
-        for row in rows:
-            table.add_row(*(Text(*cell) for cell in row))
-        console.print(table)
+        for columns in columns_that_fit(rows, console.width):
+            table = Table(box=None, pad_edge=False, show_header=False)
+            for column in columns:
+                table.add_column(justify=_JUSTIFY[sides[column]])
+            for row in rows:
+                table.add_row(*(Text(*row[column]) for column in columns))
+            console.print(table)
         return
     for row in rows:
         cells = zip(row, sides, widths, strict=True)
         console.print("  ".join(f"{text:{side}{width}}" for (text, _), side, width in cells))
+
+
+def columns_that_fit(rows: Sequence[Sequence[Cell]], width: int) -> list[list[int]]:
+    """Return which columns stand beside each other in a width; the first one is in each part."""
+    widths = [max(len(text) for text, _ in column) for column in zip(*rows, strict=True)]
+    parts, used = [[0]], widths[0]
+    for column, its_width in enumerate(widths[1:], 1):
+        if used + 2 + its_width > width and len(parts[-1]) > 1:
+            parts.append([0])
+            used = widths[0]
+        parts[-1].append(column)
+        used += 2 + its_width
+    return parts
 
 
 _WIDTH = 80

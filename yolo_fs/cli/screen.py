@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.artifacts.verdicts import Held, Rejected
-from yolo_fs.cli.board import MANY, SIGNS, beginning, draw_steps
+from yolo_fs.cli.board import MANY, SIGNS, beginning, draw_steps, height_of_steps
 from yolo_fs.cli.inbox import lines_of
 from yolo_fs.cli.reply import Reply, console_for
 from yolo_fs.core.ids import SHORT
@@ -65,7 +65,7 @@ class WantedPart(NamedTuple):
 
 def draw_screen(console: Console, seen: PresentMoment | PastMoment, rows: int) -> None:
     """Draw a state within `rows` rows of the terminal; the last row stays free for the prompt."""
-    blocks = [list(block) for block in _blocks(seen)]
+    blocks = [list(block) for block in _blocks(seen, console.width)]
     left = max(LEAST_ROWS, rows) - 1
     for block in blocks:
         for line in _fitting(block, left):
@@ -85,7 +85,7 @@ def draw_wanted(console: Console, seen: PresentMoment, *, verbose: bool) -> None
     for heading, lines in _wanted(seen, sys.maxsize if verbose else MANY):
         console.print(heading.text, style=heading.style)
         for line in lines:
-            console.print(safe(line.text, 600), style=line.style)
+            console.print(safe(line.text, 600), style=line.style, soft_wrap=True)
         console.print()
 
 
@@ -101,14 +101,14 @@ def _fitting(block: Sequence[ScreenLine], left: int) -> Iterator[ScreenLine]:
         yield line
 
 
-def _blocks(seen: PresentMoment | PastMoment) -> Iterator[Iterable[ScreenLine]]:
+def _blocks(seen: PresentMoment | PastMoment, width: int) -> Iterator[Iterable[ScreenLine]]:
     """Yield what is to be shown, the most important first."""
     if isinstance(seen, PresentMoment):
         yield from _shortened(_wanted(seen, MANY))
     phases = seen.team.phases if seen.team else ()
     open_ = [phase for phase in phases if not phase.is_complete]
     for phase in open_[:1] or phases[-1:]:
-        yield _phase(phase)
+        yield _phase(phase, width)
     yield _others(phases, open_)
     if not phases and isinstance(seen, PresentMoment):
         yield [ScreenLine(beginning(seen.report.root))]
@@ -210,11 +210,12 @@ def _refusal(path: str, verdict: object) -> ScreenLine:
     return ScreenLine(f"  = {name} held: {reason}", "yellow")
 
 
-def _phase(phase: PhaseBoard) -> Iterator[ScreenLine]:
+def _phase(phase: PhaseBoard, width: int) -> Iterator[ScreenLine]:
     progress = phase.progress
     yield ScreenLine(progress.headline, "green" if progress.is_complete else "bold")
-    height = len(progress.departments) + 2
-    yield ScreenLine(draw=lambda console: draw_steps(console, progress.as_shown()), rows=height)
+    shown = progress.as_shown()
+    height = height_of_steps(shown, width)
+    yield ScreenLine(draw=lambda console: draw_steps(console, shown), rows=height)
     legend = "  ".join(f"{sign} {standing}" for standing, (sign, _) in SIGNS.items())
     yield ScreenLine(f"  {legend}", "dim")
     for department in progress.departments:

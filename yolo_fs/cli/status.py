@@ -180,7 +180,7 @@ def _show_deleted(console: Console, paths: Sequence[str]) -> None:
     if paths:
         console.print("\nDeleted from the work tree; the branch has them still", style="bold")
     for path in paths:
-        console.print(f"  {safe(path)}")
+        console.print(f"  {safe(path)}", soft_wrap=True)
 
 
 def _show_autofixed(console: Console, report: Report) -> None:
@@ -272,16 +272,17 @@ def _show_candidates(
     console.print(f"\n{standing.value.capitalize()}", style=f"bold {_COLOUR[standing]}")
     for candidate in candidates:
         reason, findings = reason_and_findings(candidate.verdict)
-        console.print(f"  {safe(candidate.path)}: {reason.value}")
+        console.print(f"  {safe(candidate.path)}: {reason.value}", soft_wrap=True)
         for finding in findings:
             place = finding.place_in_file or "file"
-            console.print(f"    {place}: {finding.reason.value}: {finding.why}")
+            told = f"    {place}: {finding.reason.value}: {finding.why}"
+            console.print(told, soft_wrap=True)
     if standing is CandidateState.REJECTED:
         from yolo_fs.checking.fix import fixable_in  # checks anew what is refused
 
         mends = fixable_in(root, [candidate.path for candidate in candidates])
         if mends.fixable:
-            console.print(f"  {mends.sentence}")
+            console.print(f"  {mends.sentence}", soft_wrap=True)
 
 
 @verb("statusline", example="yolo-fs statusline -C ~/shop")
