@@ -127,8 +127,6 @@ def test_a_narrow_terminal_breaks_no_command_and_no_path(seen: PresentMoment) ->
         assert f"  {item.command}" in lines
     [asked] = [item.command for item in seen.inbox if item.kind == "escalation"]
     assert f"    {asked}" in lines
-            "    yolo-fs start"
-        ]
     for candidate in seen.report.with_standing(CandidateState.REJECTED):
         assert any(line.startswith(f"  {candidate.path}: ") for line in lines)
 
