@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from yolo_fs.cli.reply import console_for, draw_columns
+from yolo_fs.cli.reply import columns_that_fit, console_for, draw_columns
 
 LETTERS = "ab  é→漢🙂'\"[]:{}%\n\t1\u0301\u200d·"
 
@@ -51,11 +51,17 @@ def test_a_table_is_the_table_that_rich_prints(seed: int, monkeypatch: pytest.Mo
     ours, theirs = io.StringIO(), io.StringIO()
 
     draw_columns(console_for(ours), rows, align)
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for side in ("<", *align)[:columns]:
-        table.add_column(justify={"<": "left", "^": "center", ">": "right"}[side])
-    for row in rows:
-        table.add_row(*(Text(*cell) for cell in row))
-    Console(file=theirs, highlight=False, markup=False, emoji=False, soft_wrap=True).print(table)
+    rich = Console(file=theirs, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    parts = columns_that_fit(rows, rich.width)
+    for part in parts:
+        table = Table(box=None, pad_edge=False, show_header=False)
+        for column in part:
+            side = ("<", *align)[column]
+            table.add_column(justify={"<": "left", "^": "center", ">": "right"}[side])
+        for row in rows:
+            table.add_row(*(Text(*row[column]) for column in part))
+        rich.print(table)
+    assert sorted({0, *itertools.chain(*parts)}) == [*range(columns)]
+    assert all(part[0] == 0 for part in parts) and len(parts) < max(columns, 2)
 
     assert ours.getvalue() == theirs.getvalue()

@@ -316,7 +316,9 @@ def draw_columns(console: Console, rows: Sequence[Sequence[Cell]], align: str) -
 
 def columns_that_fit(rows: Sequence[Sequence[Cell]], width: int) -> list[list[int]]:
     """Return which columns stand beside each other in a width; the first one is in each part."""
-    widths = [max(len(text) for text, _ in column) for column in zip(*rows, strict=True)]
+    from rich.cells import cell_len  # rich draws them
+
+    widths = [max(cell_len(text) for text, _ in column) for column in zip(*rows, strict=True)]
     parts, used = [[0]], widths[0]
     for column, its_width in enumerate(widths[1:], 1):
         if used + 2 + its_width > width and len(parts[-1]) > 1:
