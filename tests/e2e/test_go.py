@@ -431,6 +431,8 @@ def test_a_task_that_is_not_done_goes_up_the_chain_and_comes_back(company: Compa
     company.configure()
     played = company.go("a", "login", YOLO_FAULT="asks-once:dev")
     assert played.code == 0, played
+    starts = [event["task"] for event in played.named("agent.started") if event["agent"] == "dev"]
+    assert starts[:4] == ["01-01/T1"] * 2 + ["01-01/T2"] * 2, "asks, and then goes on once"
     log = company.repo.git("show", "HEAD:.yolo-planning/phases/01-a-login/escalation.jsonl")
     assert "Blue or red?" in log
 

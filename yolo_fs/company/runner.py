@@ -674,7 +674,8 @@ class Runner:
         settle_s += branch.settings.policy.settle_ms / 1000
         same = next((open_act for open_act in self._open_acts if open_act.key == act.key), None)
         if same is None or same.basis != act.basis:
-            if waited_s < settle_s and branch.is_written_again(act):
+            follows = same is not None and is_carried_on  # in a moment its escalation is over
+            if waited_s < settle_s and (follows or branch.is_written_again(act)):
                 return False
             if not self._host.can_commit and act.role == Role.TESTER:
                 commit_source(branch, worker)  # the branch has the plan of the tests now
