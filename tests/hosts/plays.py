@@ -82,12 +82,14 @@ def is_there(stage: Stage, path: str) -> bool:
 
 
 BRIEF = "next: critic does critique"
+FORBIDDEN = ".dept-status-uiux.json"
+"""Of a department that does not work, so nobody but a forbidden write makes it."""
 
 
 @play(*BOTH)
 def a_session(stage: Stage) -> Iterator[Claim]:
     """Brief, refusals, faults, the stop, and the commit of what was mended."""
-    status = f"{PHASE}/.dept-status-backend.json"
+    status = f"{PHASE}/{FORBIDDEN}"
     prompt = stage.script(
         "session",
         Shell(f"echo '{{}}' > {status}"),
@@ -313,7 +315,7 @@ def a_start_below_the_root(stage: Stage) -> Iterator[Claim]:
         told = stage.ours("doctor", "-C", below, ok=False)
         yield says("and doctor says so", "setup claude --local")(" ".join(told.split()))
         stage.ours("setup", "claude", "--local")
-    status = f"{PHASE}/.dept-status-backend.json"
+    status = f"{PHASE}/{FORBIDDEN}"
     stage.run(stage.script("below", Shell(f"echo x > ../../{status}"), Say(), Say()), below=below)
     yield says("the brief is in the first request", BRIEF)(stage.asked("below").text)
     yield Claim("a forbidden write is not executed", not is_there(stage, status))
@@ -328,7 +330,7 @@ def a_linked_work_tree(stage: Stage) -> Iterator[Claim]:
     stage.team.user_commits("chore: hooks", ".claude" if stage.host == "claude" else ".codex")
     linked = stage.place / "linked"
     stage.team.git("worktree", "add", "-q", "-b", "side", str(linked))
-    status = f"{PHASE}/.dept-status-backend.json"
+    status = f"{PHASE}/{FORBIDDEN}"
     stage.run(
         stage.script("linked", Shell(f"echo x > {status}"), Shell(f"echo '{BAD.strip()}' > {PHASE}/critique.jsonl"),
                      Say(), Shell(f"echo '{GOOD.strip()}' > {PHASE}/critique.jsonl"), Say()),
@@ -371,7 +373,7 @@ def a_sandbox_without_git(stage: Stage) -> Iterator[Claim]:
 
 @play("codex")
 def hooks_that_nobody_approved(stage: Stage) -> Iterator[Claim]:
-    status = f"{PHASE}/.dept-status-backend.json"
+    status = f"{PHASE}/{FORBIDDEN}"
     stage.run(stage.script("untrusted", Shell(f"echo x > {status}"), Say()), trusted=False)
     yield Claim(
         "the host skips them silently",
@@ -471,7 +473,7 @@ def a_plugin(stage: Stage) -> Iterator[Claim]:
     yield Claim("it has the commands and the server", parts == (commands, ["yolo-fs"]), parts)
     agents = {f"yolo:{row.full_name}" for row in AGENTS}
     yield Claim("it has every agent", {*provided["agents"]} == agents, provided["agents"])
-    status = f"{PHASE}/.dept-status-backend.json"
+    status = f"{PHASE}/{FORBIDDEN}"
     skill = Tool("Skill", {"skill": "yolo:yolo-fs"})
     stage.run(
         stage.script("plugin", Shell(f"echo x > {status}"), skill, Say(), Say()),
@@ -677,7 +679,7 @@ def a_key_that_is_refused(stage: Stage) -> Iterator[Claim]:
     yield Claim("it is no limit that one waits for", "host.limited" not in told, told)
     stage.model.is_key_refused = False
     again = stage.ours("go", *words, ok=False)
-    yield says("with a good key the work begins", "✔ lead planning")(again)
+    yield says("with a good key the work begins", "✔ analyze po")(again)
 
 
 @play("claude")
