@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -58,8 +59,27 @@ def test_no_verb_asks_for_the_phase_or_for_who_speaks_where_both_can_be_known(
 
 
 @pytest.mark.parametrize("name", LEAVES)
-def test_an_option_that_no_verb_has_is_a_fault_of_usage(name: str, tmp_path: Path) -> None:
+def test_an_option_that_no_verb_has_is_a_fault_of_usage(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run([*name.split(), "--no-such-option"]) == Exit.USAGE
+    assert capsys.readouterr().out == ""
+    assert run(["--json", *name.split(), "--no-such-option"]) == Exit.USAGE
+    told = capsys.readouterr()
+    answer = json.loads(told.out)
+    (finding,) = answer["findings"]
+    assert (answer["ok"], finding["reason"], told.err) == (False, "bad_usage", "")
+    assert "--no-such-option" in finding["message"]
+
+
+def test_a_new_artifact_may_be_named_by_its_file(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team.begin()
+    for name in ("01-07.plan.jsonl", "fe-01-08.summary.jsonl"):
+        assert run(["new", name, "--phase", "1", "-C", str(team.root)]) == Exit.DONE
+        assert capsys.readouterr().out.endswith(f"/{name}\n")
+        assert (team.root / f".yolo-planning/phases/01-auth/{name}").is_file()
 
 
 WITH_PHASE = [

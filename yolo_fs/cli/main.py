@@ -215,6 +215,18 @@ def _show(error: click.ClickException) -> None:
     )
 
 
+def _as_error(error: click.ClickException) -> YoloError:
+    """Return a usage error for programs: the same words, without the usage line."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    command = context.command_path if context else "yolo-fs"
+    return YoloError(
+        Reason.BAD_USAGE,
+        error.format_message() + _nearest(error),
+        hint=f"'{command} --help' shows what it takes.",
+        exit_code=Exit.USAGE,
+    )
+
+
 def _system_error_of(defect: Exception) -> YoloError | None:
     """Return the error for a failure of the operating system; None for a defect of ours."""
     number = defect.errno if isinstance(defect, OSError) else None
@@ -257,7 +269,10 @@ def run(arguments: Sequence[str]) -> int:
     except click.exceptions.Abort:
         return Exit.INTERRUPTED
     except click.ClickException as error:
-        _show(error)
+        if as_json:
+            complain(_as_error(error), as_json=True)
+        else:
+            _show(error)
         return Exit.USAGE
     except YoloError as error:
         complain(error, as_json=as_json)

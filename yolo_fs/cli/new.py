@@ -6,7 +6,7 @@ import os
 
 import click
 
-from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.artifacts.classify import PLANNING_ROOT, place_of_name
 from yolo_fs.checking.examples import place_of_new, skeleton_of
 from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
 from yolo_fs.core.ids import PhaseId
@@ -36,6 +36,8 @@ def new(invocation: Invocation, *, kind: str, phase: str, plan: str, dept: str |
         if not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
             raise not_initialised(root)
         chosen = find_phase(root, phase) if phase else _at_work(repository)
+        if place := place_of_name(kind):
+            plan, dept = plan or str(place.plan or ""), dept or place.department
         prefix = DEPARTMENT_BY_NAME[Dept(dept)].prefix if dept else ""
         path = f"{PLANNING_ROOT}/{place_of_new(kind, chosen, plan, prefix)}"
         full = os.path.join(root, path)

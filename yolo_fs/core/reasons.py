@@ -243,6 +243,7 @@ class Reason(StrEnum):
     HOOK_BROKEN = "hook_broken", "one of our git hooks does not run"
     BAD_NAME = "bad_name", "a name contains characters that are not allowed"
     UNKNOWN_NAME = "unknown_name", "no such name in the protocol"
+    BAD_USAGE = "bad_usage", "the command line has a wrong, missing or unknown word"
     DEADLINE_PASSED = "deadline_passed", "the wait timed out"
     INTERNAL_ERROR = "internal_error", "a bug in yolo_fs"
 
@@ -418,6 +419,7 @@ _REASONS_OF_EXIT: Mapping[Exit, tuple[Reason, ...]] = {
     Exit.USAGE: (
         Reason.BAD_FORMAT,
         Reason.BAD_NAME,
+        Reason.BAD_USAGE,
         Reason.UNKNOWN_COMMIT,
         Reason.UNKNOWN_NAME,
         Reason.UNKNOWN_REFERENCE,
