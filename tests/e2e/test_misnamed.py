@@ -59,6 +59,15 @@ def test_each_look_names_it_once_with_the_name_that_was_meant(
     assert said.count("Rename the file. If that one exists already, add the content") == 1
 
 
+def test_a_document_in_the_place_of_an_artifact_is_explained_by_what_is_wrong_with_it(
+    repo: Repo,
+) -> None:
+    repo.file(f"{FOLDER}/01-01-PLAN.md", "# The plan\n")
+    done = repo.yolo_fs("explain", f"{FOLDER}/01-01-PLAN.md", ok=(1,))
+    said = (done.stdout + done.stderr).decode()
+    assert "a document in the place of an artifact; expected 01-01.plan.jsonl" in said
+
+
 ODD = {
     f"{FOLDER}/critiques.jsonl": "file",
     f"{FOLDER}/state.json": "file",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,7 +15,7 @@ from yolo_fs.checking.remedies import remedy_of
 from yolo_fs.cli import gate as gates
 from yolo_fs.cli.reply import Invocation, Reply, reply_of, verb
 from yolo_fs.cli.validate import validate
-from yolo_fs.core.reasons import Reason, YoloError, safe
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.progress.workflow import phase_at_work
@@ -96,11 +96,12 @@ def _file(invocation: Invocation, repository: Repository, name: str) -> Reply | 
     status_report = report(repository, load(repository.root))
     standing = next((each for each in status_report.listing.all if each.path == path), None)
     if standing is None:
-        return None
+        checked = reply_of(validate, invocation, **_alone(name)) if os.path.lexists(full) else None
+        return checked if checked and checked.exit_code != Exit.DONE else None  # nobody reads it
     known = standing.as_json()
     reason = Reason.known(str(known.get("reason")))
     words = [safe(path), standing.standing.value, *([reason.sentence] if reason else [])]
-    checked = reply_of(validate, invocation, paths=(name,), staged=False, kind=None, form="text")
+    checked = reply_of(validate, invocation, **_alone(name))
     line = ": ".join((words[0], ", ".join(words[1:])))
 
     def show(console: Console) -> None:
@@ -109,6 +110,11 @@ def _file(invocation: Invocation, repository: Repository, name: str) -> Reply | 
             checked.show(console)
 
     return checked._replace(data=known, show=show)
+
+
+def _alone(name: str) -> dict[str, Any]:
+    """Return the options by which one file is validated."""
+    return {"paths": (name,), "staged": False, "kind": None, "form": "text"}
 
 
 def _error_for_unknown(name: str) -> YoloError:
