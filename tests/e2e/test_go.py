@@ -1409,14 +1409,19 @@ def test_an_answer_that_comes_twice_or_after_the_sign_off_is_refused_with_what_w
 
 
 SPENDS = """
-import json, os, subprocess, time
+import json, os, time
+from yolo_fs.company.runs import runs
 from yolo_fs.demo.agent import main
-agent, phase = os.environ["YOLO_FS_AGENT"], os.environ["YOLO_FS_PHASE"]
+from yolo_fs.git.repository import Repository
+def is_paid():
+    with Repository(".") as repository:
+        acts = [act for run in runs(repository) for act in run.acts]
+    return any((act.agent, act.outcome) == ("architect", "done") for act in acts)
+agent = os.environ["YOLO_FS_AGENT"]
 if agent == "yolo-architect":
     print(json.dumps({"type": "result", "total_cost_usd": 5}), flush=True)
 if agent == "yolo-fe-architect":
-    path = f"HEAD:.yolo-planning/phases/{phase}/architecture.toon"
-    while subprocess.run(["git", "cat-file", "-e", path], capture_output=True).returncode:
+    while not is_paid():
         time.sleep(0.02)
 main()
 """
