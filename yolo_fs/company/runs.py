@@ -14,9 +14,9 @@ from typing import Any
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.chains import GOES_ON
+from yolo_fs.system.database import prove
 from yolo_fs.system.store import Damaged
 from yolo_fs.workspace.own_files import COMPANY_RUNS
-from yolo_fs.workspace.own_runs import prove_again
 
 MOST_RUNS = 20
 """Number of runs that are stored."""
@@ -123,7 +123,7 @@ def save(repository: Repository, run: Run) -> None:
 
     def with_run(before: dict[str, Any] | Damaged | None) -> dict[str, Any]:
         others = [kept for kept in _kept(repository, before) if kept.get("id") != run.id]
-        return {"runs": [*others, prove_again(run.as_json())][-MOST_RUNS:]}
+        return {"runs": [*others, prove(run.as_json())][-MOST_RUNS:]}
 
     COMPANY_RUNS.update(repository, with_run)
 

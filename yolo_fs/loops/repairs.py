@@ -309,6 +309,11 @@ def was_escalated(facts: LoopFacts, plan: str, to: Role, since_s: int = 0) -> bo
     )
 
 
+def _known(facts: PhaseFacts) -> LoopFacts:
+    """Return the input of the loops, for rules that ask for no time."""
+    return LoopFacts(facts, 0, facts.versions, facts.work)
+
+
 def unfinished_reviews(
     facts: PhaseFacts, department: Dept | None
 ) -> Iterator[tuple[str, str, str]]:
@@ -317,7 +322,7 @@ def unfinished_reviews(
     Every verdict line counts, not only the first (docs/dev/sources.md#c21). A plan's last verdict
     is the one in force. Withdrawing a plan withdraws its review, too.
     """
-    known = LoopFacts(facts, 0, facts.versions, facts.work)
+    known = _known(facts)
     lines = [line for filed in facts.of_kind("code-review", department) for line in filed.lines]
     plans = {str(plan.id): plan for plan in plans_of(facts, department)}
     for plan in dict.fromkeys(str(line.get("plan")) for line in lines if "r" in line):
@@ -403,21 +408,22 @@ def is_security_decided(facts: PhaseFacts, department: Dept) -> bool:
     )
 
 
-def passed_without_answer(facts: LoopFacts, department: Dept) -> str:
+def passed_without_answer(facts: PhaseFacts, department: Dept) -> str:
     """Return what is wrong with an audit that no longer says FAIL, though nothing was changed and
     the user was not asked; empty for none. Security stops a phase and does not let it go on.
     """
-    audits = sorted(facts.of("security-audit", department), key=lambda audit: audit.order)
+    known = _known(facts)
+    audits = sorted(known.of("security-audit", department), key=lambda audit: audit.order)
     failed = [audit for audit in audits if any(line.get("r") == "FAIL" for line in audit.lines)]
     last = audits[-1] if audits else None
-    if not failed or last is None or last in failed or facts.phase.is_signed(last.position):
+    if not failed or last is None or last in failed or facts.is_signed(last.position):
         return ""
-    fixes = facts.work_after(failed[-1].order, department)
-    accepted = facts.decisions(ACCEPT_RISK, department)
+    fixes = known.work_after(failed[-1].order, department)
+    accepted = known.decisions(ACCEPT_RISK, department)
     is_answered = (
         any(work.order < last.order for work in fixes)
         or any(each.agent == Role.USER and each.order >= failed[-1].order for each in accepted)
-        or is_security_decided(facts.phase, department)
+        or is_security_decided(facts, department)
     )
     said = str(next((line.get("r") for line in last.lines if "r" in line), ""))
     stop = f"security says {said} after a FAIL, and nothing was changed in between"

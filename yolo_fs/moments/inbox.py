@@ -24,9 +24,9 @@ from yolo_fs.phase.phase import act_of
 from yolo_fs.progress.board import Board, PhaseBoard
 from yolo_fs.protocol.departments import Role
 from yolo_fs.reports.status import Candidate, CandidateState, Report
+from yolo_fs.system.database import is_proved
 from yolo_fs.system.files import stamp_at
 from yolo_fs.team.reconcile import PendingMove, TeamOverview
-from yolo_fs.workspace.own_runs import command_to_go_on
 from yolo_fs.workspace.planning_tree import phases_in
 
 COMMAND_LENGTH = 5000
@@ -221,7 +221,9 @@ def _given_up(
         run = last.get(str(phase)) if phase not in over else None
         for place, why in enumerate((run or {}).get("given_up") or (), 1):
             since = iso(run["ended"] or 0) if run else ""
-            command = command_to_go_on(run or {}, f"yolo-fs go --phase {int(phase.number)}")
+            command = f"yolo-fs go --phase {int(phase.number)}"
+            if run and run.get("again") and is_proved(run):  # it names a program of this user's
+                command = str(run["again"])
             name = f"{phase}:given-up:{place}"
             yield InboxItem(name, "agent", since, f"given up: {why}", (), command)
 

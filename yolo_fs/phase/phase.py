@@ -629,7 +629,7 @@ class _Turns(NamedTuple):
         """Return whether an audit says FAIL, or said so and nothing answered it."""
         failures = failures_of(self.facts, "security", department)
         return any(not each.is_contradiction for each in failures) or bool(
-            passed_without_answer(loop_facts(self.facts), department)
+            passed_without_answer(self.facts, department)
         )
 
     def _explain_new_audit(self, department: Dept) -> str:

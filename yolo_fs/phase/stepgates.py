@@ -20,7 +20,6 @@ from yolo_fs.evidence.facts import (
     withdrawn_from,
 )
 from yolo_fs.evidence.judged import came_after_sign_off, came_later
-from yolo_fs.loops.facts import LoopFacts
 from yolo_fs.loops.repairs import passed_without_answer, unfinished_reviews
 from yolo_fs.phase.view import SHARED_KINDS, View
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME
@@ -289,8 +288,7 @@ def _security(view: View) -> Iterator[str]:
 
 def _check_security_failures(view: View) -> Iterator[str]:
     yield from _find_failures(view, "security")
-    known = LoopFacts(view.facts, 0, view.facts.versions, view.facts.work)
-    if view.department and (stop := passed_without_answer(known, view.department)):
+    if view.department and (stop := passed_without_answer(view.facts, view.department)):
         yield stop
 
 
