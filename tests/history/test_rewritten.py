@@ -138,6 +138,24 @@ def test_a_reverted_task_is_open_again_by_name_until_it_is_done_anew(
     assert plan_of(root).standing is PlanStanding.COMPLETE
 
 
+@pytest.mark.parametrize("subject", ["fix(01-01): T1 load faster", "fix(01-01): do it"])
+def test_a_task_stays_done_when_only_a_later_repair_is_reverted(root: Path, subject: str) -> None:
+    finish(root, "feat(01-01): T1 load")
+    done = plan_of(root).tasks[0].commit
+    do(root, f"echo 2 > src/a.py; git commit -qam '{subject}'; git revert --no-edit HEAD")
+    plan = plan_of(root)
+    assert (plan.standing, plan.missing) == (PlanStanding.COMPLETE, ())
+    assert plan.tasks[0].commit == done
+
+
+@pytest.mark.parametrize("subject", ["fix(01-01): T1 load faster", "feat(01-01): T1 load"])
+def test_what_was_built_upon_a_reverted_commit_goes_with_it(root: Path, subject: str) -> None:
+    finish(root, "feat(01-01): T1 load")
+    do(root, f"echo 2 > src/b.py; git add -A; git commit -qm '{subject}'")
+    do(root, "git revert --no-edit HEAD~2")
+    assert plan_of(root).missing[0].startswith("task 01-01/T1 was reverted by ")
+
+
 def test_a_sign_off_may_be_reverted(root: Path) -> None:
     finish(root, "feat(01-01): T1 load")
     write(root, ".yolo-planning/state.json", {"ph": 1, "st": "complete"})

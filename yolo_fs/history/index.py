@@ -275,13 +275,11 @@ class HistoryIndex:
         was never done, or was done again. `words`: what the plan says of it.
         """
         names = (("task", f"{plan}/{task}", ""), ("work", plan, alike(words)))
-        last = [
-            self._last_of((kind, UNDONE), *key) for kind, *key in names if kind == "task" or key[1]
-        ]
+        last = [self._last_of(kind, *key) for kind, *key in names if kind == "task" or key[1]]
         found = [one for one in last if one]
-        if not found or any(kind != UNDONE for kind, _ in found):
+        if not found or any(not one.is_undoing for one in found):
             return "", NOWHERE
-        return found[0][1], self.position_of(found[0][1])
+        return found[0].oid, self.position_of(found[0].oid)
 
     def of_task_touching(self, task: str, files: Set[str]) -> str:
         """Return the last commit that names a task and touches a file, or what lies below one."""
@@ -291,20 +289,25 @@ class HistoryIndex:
         query = (
             f"select {_COMMIT} join named n on n.row = c.row"
             " where n.kind in ('task', 'undone') and n.key = ? and +c.position <= ?"
-            " order by n.height desc, n.at_s desc, c.oid desc"
+            " order by n.height, n.at_s, c.oid"
         )
         named = self._commits(query, task)
-        last = next((commit for commit in named if touches(files, commit.paths)), None)
-        return last.oid if last and not undone_by(last.subject)[1] else ""
+        last = _find_last((one.oid, one.subject) for one in named if touches(files, one.paths))
+        return last.oid if last and not last.is_undoing else ""
 
     def tasks_done(self) -> frozenset[str]:
         """Return the tasks, `NN-MM/Tk`, that a subject names."""
         query = (
-            "select n.key, n.kind from named n join commits c on c.row = n.row"
+            "select n.key, c.oid, c.subject from named n join commits c on c.row = n.row"
             " where n.kind in ('task', 'undone') and +c.position <= ?"
-            " order by n.height, n.at_s, c.oid"
+            " order by n.key, n.height, n.at_s, c.oid"
         )
-        return frozenset(key for key, kind in dict(self._rows(query)).items() if kind == "task")
+        by_task = groupby(self._rows(query), key=itemgetter(0))
+        last = {
+            key: _find_last((oid, _text(subject)) for _, oid, subject in rows)
+            for key, rows in by_task
+        }
+        return frozenset(key for key, one in last.items() if one and not one.is_undoing)
 
     def of_words(self, plan: str, words: str) -> str:
         """Return the last source commit of a plan with exactly these words; empty without one."""
@@ -437,8 +440,8 @@ class HistoryIndex:
         return {path: rows[0][0] for path, rows in counts.items() if rows and rows[0][0]}
 
     def _find_last_named(self, kind: str, key: str, words: str = "") -> str:
-        rows = self._last_of((kind, UNDONE), key, words)
-        return rows[1] if rows and rows[0] == kind else ""
+        last = self._last_of(kind, key, words)
+        return last.oid if last and not last.is_undoing else ""
 
     def _cached(self, name: str, question: object, ask: Callable[[], _Answer]) -> _Answer:
         """Return `ask()`, cached until another commit names this task or plan."""
@@ -448,18 +451,19 @@ class HistoryIndex:
         answer: _Answer = answers[question]
         return answer
 
-    def _last_of(self, kinds: tuple[str, str], key: str, words: str) -> tuple[str, str] | None:
-        """Return kind and commit of the last one that names a key in one of two ways."""
+    def _last_of(self, kind: str, key: str, words: str) -> _Naming | None:
+        """Return the last commit that names a key in this way and is still done."""
 
-        def ask() -> tuple[str, str] | None:
-            return next(iter(self._rows(query, *kinds, key, _bytes(words))), None)
+        def ask() -> _Naming | None:
+            rows = self._rows(query, kind, UNDONE, key, _bytes(words))
+            return _find_last((oid, _text(subject)) for oid, subject in rows)
 
         query = (
-            "select n.kind, c.oid from named n join commits c on c.row = n.row"
+            "select c.oid, c.subject from named n join commits c on c.row = n.row"
             " where n.kind in (?, ?) and n.key = ? and n.words = ? and +c.position <= ?"
-            " order by n.height desc, n.at_s desc, c.oid desc limit 1"
+            " order by n.height, n.at_s, c.oid"
         )
-        return self._cached(key, (kinds, words), ask)
+        return self._cached(key, (kind, words), ask)
 
     def _commits(self, query: str, *values: object) -> list[IndexedCommit]:
         return [
@@ -763,6 +767,34 @@ class _Writer:
             _bytes(path),
         )
         return int(number)
+
+
+class _Naming(NamedTuple):
+    """A commit that names something, or takes back what named it."""
+
+    oid: str
+    about: str
+    """The subject that it repeats, or its own."""
+    is_undoing: bool
+
+
+def _find_last(named: Iterable[tuple[str, str]]) -> _Naming | None:
+    """Return the last commit that no revert took back, or the last revert if it left none.
+
+    A revert takes back the commits whose subject it repeats, and what was built upon them; it takes
+    back all if no subject is the same. `named`: commit and subject, oldest first.
+    """
+    left: list[_Naming] = []
+    last = None
+    for oid, subject in named:
+        about, is_undoing = undone_by(without_ticket(subject))
+        last = _Naming(oid, without_ticket(about), is_undoing)
+        if is_undoing:
+            same = (at for at, one in enumerate(left) if one.about == last.about)
+            del left[next(same, 0) :]
+        else:
+            left.append(last)
+    return left[-1] if left else last
 
 
 def _names_in(
