@@ -197,13 +197,19 @@ def test_evidence_that_says_fail_is_signed_off_by_nobody(team: Team, ask: Ask) -
     assert any("security says FAIL" in one["message"] for one in answer["findings"])
 
 
-def test_a_phase_is_not_signed_off_behind_a_closed_gate_and_whoever_owes_it_is_next(
-    team: Team, ask: Ask
-) -> None:
+def _work_in_three_departments(team: Team) -> None:
     team.config(CONFIG | {"effort": "turbo", "documenter": "never"})
     team.user_commits("chore: three departments", f"{PLANNING}/config.json")
     for one in (UIUX, BACKEND, FRONTEND):
         work(team, one)
+        for each in one.tests()[1]:
+            _write(team, each)
+
+
+def test_a_phase_is_not_signed_off_behind_a_closed_gate_and_whoever_owes_it_is_next(
+    team: Team, ask: Ask
+) -> None:
+    _work_in_three_departments(team)
     head = team.head()
     code, answer = ask("phase", "sign-off", "1")
     messages = [one["message"] for one in answer["findings"]]
@@ -217,6 +223,26 @@ def test_a_phase_is_not_signed_off_behind_a_closed_gate_and_whoever_owes_it_is_n
         team.file(path, text)
     team.once()
     assert ask("phase", "sign-off", "1")[0] == Exit.DONE
+
+
+def test_what_departments_still_owe_each_other_holds_the_sign_off_as_the_next_turn_says(
+    team: Team, ask: Ask
+) -> None:
+    _work_in_three_departments(team)
+    for path, text, _ in _design()[:3]:
+        team.file(path, text)
+    owed = {
+        "type": "dept_handoff", "from_dept": "uiux", "to_dept": "frontend",
+        "dt": "2026-02-19T09:00:00Z", "artifacts": ["design-tokens.jsonl"], "contracts": [],
+        "blockers": ["the colours are not decided"], "notes": "",
+    }  # fmt: skip
+    team.artifact("dept-handoff.jsonl", json.dumps(owed) + "\n")
+    team.once()
+    code, answer = ask("phase", "sign-off", "1")
+    (message,) = [one["message"] for one in answer["findings"]]
+    assert code == Exit.FINDINGS
+    assert "the colours are not decided" in message
+    assert message == ask("workflow", "next", "--phase", "1")[1]["data"]["next"]["why"]
 
 
 @pytest.mark.parametrize("by", ["dev", "yolo-dev", "senior", "qa", "architect", "fe-security"])

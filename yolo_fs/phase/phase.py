@@ -81,7 +81,7 @@ class Phase:
         if closed:
             missing = [gate.why_closed for gate in closed]
             status = status.behind_gates(missing, asked_by_gate(closed[0]))
-        elif self._is_at_sign_off and (owed := self._owed_before_sign_off):
+        elif self._is_at_sign_off and (owed := self.owed_before_sign_off):
             turn = asked_by_gate(*owed)
             status = status.behind_gates([turn.why], turn)
         if status.is_complete:  # what nobody waits for, such as documentation, is asked of nobody
@@ -101,7 +101,7 @@ class Phase:
         return tuple(gate for gate in self.gates if gate.holds_sign_off)
 
     @property
-    def _owed_before_sign_off(self) -> tuple[GateStatus, int] | None:
+    def owed_before_sign_off(self) -> tuple[GateStatus, int] | None:
         """The integration gate, and which of its missing pieces nobody may sign off with: any but
         its own record, which may come after the sign-off.
         """

@@ -13,7 +13,7 @@ from typing import Any
 
 from yolo_fs.artifacts.classify import PROJECT_STATE, classify
 from yolo_fs.evidence.facts import Filed
-from yolo_fs.phase.phase import Phase, Phases
+from yolo_fs.phase.phase import Phase, Phases, asked_by_gate
 from yolo_fs.protocol.departments import Role
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.states.project import project_state, sealed
@@ -43,11 +43,15 @@ def _lacks(signed: Phase) -> Iterator[str]:
         if current := department.current:
             name = f"{department.department.value} {current.step.key}"
             yield from (f"{name}: {lack}" for lack in current.missing)
-    for step in () if behind else signed.progress.steps:
+    if behind:
+        return
+    for step in signed.progress.steps:
         if step.step.key == SIGN_OFF and not step.is_passed:
             yield from step.missing
-    for gate in () if behind else signed.closed_before_sign_off:
-        yield gate.why_closed
+    closed = [gate.why_closed for gate in signed.closed_before_sign_off]
+    if not closed and (owed := signed.owed_before_sign_off):
+        closed = [asked_by_gate(*owed).why]
+    yield from closed
 
 
 def _signed(phase: Phase) -> Phase:
