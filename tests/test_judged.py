@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from tests.support import phases
-from yolo_fs.evidence.facts import PhaseFacts, Version, Work
+from tests.support.settings import config_from
+from yolo_fs.evidence.facts import PhaseFacts, Switches, Version, Work
+from yolo_fs.evidence.judged import came_later
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import fold
+from yolo_fs.protocol.departments import Dept
 
 PLANS = {"src/auth.ts": "01-01", "src/login.ts": "01-02"}
 ORDER = [
@@ -101,6 +104,26 @@ def test_a_design_that_comes_after_the_verification_opens_it() -> None:
     assert (
         "verification.jsonl is older than architecture.toon (000000000000)" in why(known, "qa")[0]
     )
+
+
+def test_source_that_names_the_plan_of_two_departments_and_touches_neither_is_judged_by_both() -> (
+    None
+):
+    plan = [{"p": "01", "n": "01", "t": "Page", "w": 1}, {"id": "T1", "f": ["web/page.tsx"]}]
+    approved = [{"plan": "01-01", "r": "approve"}]
+    known = history(*ORDER, ("fe-01-01.plan.jsonl", plan), ("fe-code-review.jsonl", approved))
+    config = config_from({"security_audit": True, "departments": {"frontend": True}})
+    known = replace(known, switches=Switches(config))
+
+    def judged_after(*files: str) -> list[Dept]:
+        later = Work("01-01", 900, 90, 90, frozenset(files), "c" * 40)
+        after = replace(known, work=(*known.work, later))
+        departments = (Dept.BACKEND, Dept.FRONTEND)
+        return [each for each in departments if any(came_later(after, "code-review", each))]
+
+    assert judged_after("lib/shared.ts") == [Dept.BACKEND, Dept.FRONTEND]
+    assert judged_after("lib/shared.ts", "web/page.tsx") == [Dept.FRONTEND]
+    assert judged_after("src/auth.ts") == [Dept.BACKEND]
 
 
 FAILED = [{"r": "FAIL", "ps": 1, "fl": 1, "dt": "2026-02-20"}]

@@ -19,6 +19,7 @@ from yolo_fs.evidence.facts import (
     PhaseFacts,
     Plan,
     Version,
+    Work,
     is_work_of,
     plans_of,
 )
@@ -174,10 +175,19 @@ def _sources(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
     for plan in plans_of(facts):
         named.setdefault(str(plan.id), []).append(plan)
     for work in (*facts.work, *facts.changes):
-        if work.position != NOWHERE and is_work_of(work, department, named.get(work.plan, ())):
+        if work.position != NOWHERE and _is_judged_by(work, department, named.get(work.plan, ())):
             commit = f" ({work.commit[:SHORT]})" if work.commit else ""
             first = _mended(facts, department, work.position)
             yield JudgedFact(f"source of {work.plan}{commit}", work.position, first, work.plan)
+
+
+def _is_judged_by(work: Work, department: Dept, plans: Sequence[Plan]) -> bool:
+    """Return whether a department judges a source commit: its own, or one that belongs to nobody,
+    as it names a number that departments share and touches a file of none of them.
+    """
+    owners = {plan.department for plan in plans}
+    theirs = {each for each in owners if is_work_of(work, each, plans)}
+    return department in (theirs or owners)
 
 
 def _find_artifacts_made(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
