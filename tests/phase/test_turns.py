@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.support.phases import FOLDER, complete, facts
+from tests.support.phases import COMMITS, FOLDER, complete, facts
 from tests.support.settings import config_from
 from yolo_fs.company.source import source_of
 from yolo_fs.evidence.facts import Version, Withdrawn, Work
@@ -211,6 +212,49 @@ def test_behind_a_closed_gate_whoever_owes_its_evidence_acts() -> None:
     found = turn({"dept-handoff.jsonl": [blocked]})
     assert (found.agent, found.inputs) == ("lead", ("dept-handoff.jsonl",))
     assert "gate integration is closed: frontend → backend: no login page" in found.why
+
+
+def failed_by(file: str, *, worked_at: int) -> Phase:
+    """Return a phase of two departments that the integration gate has failed at the fifth commit
+    for a file. The clock of who worked at a place of history is an hour ahead.
+    """
+    task = complete()["01-01.plan.jsonl"][1] | {"f": ["web/page.tsx"]}
+    result = {"r": "FAIL", "failures": [{"check": "api", "detail": "wrong path", "file": file}]}
+    frontend = {
+        f"fe-{name}": [line for line in lines if line.get("plan", "01-01") == "01-01"]
+        for name, lines in complete().items()
+        if "/" not in name and "01-02" not in name and name != "research.jsonl"
+    }
+    frontend["fe-01-01.plan.jsonl"] = [{"p": "01", "n": "01", "t": "Page", "w": 1, "d": []}, task]
+    paths = frozenset({"src/auth.ts", "web/page.tsx"})
+    path = f"{FOLDER}/integration-gate-result.jsonl"
+    known = facts(
+        complete() | frontend | {"integration-gate-result.jsonl": [result]},
+        config=config_from({"security_audit": True, "departments": {"frontend": True}}),
+        commits=COMMITS | {"aaaaaaa": COMMITS["aaaaaaa"]._replace(files=paths)},
+        work=(Work("01-02", 3600, worked_at, worked_at, frozenset({"src/login.ts"})),),
+        versions={path: (Version((result,), 50, 5, 5),)},
+    )
+    filed = (
+        one._replace(position=5, order=5, at_s=50)
+        if one.place.name.startswith("integration")
+        else one._replace(position=2, order=2, at_s=20)
+        for one in known.filed
+    )
+    return Phase(replace(known, filed=tuple(filed)))
+
+
+@pytest.mark.parametrize(
+    ("file", "agent"),
+    [("web/page.tsx", "fe-lead"), ("src/login.ts", "lead"), ("nobody.ts", "owner")],
+)
+def test_what_the_integration_gate_failed_is_mended_where_its_file_is_planned(
+    file: str, agent: str
+) -> None:
+    asked = failed_by(file, worked_at=1).progress.next
+    assert asked and (asked.step, asked.agent) == ("integration_gate", agent)
+    again = failed_by(file, worked_at=7).progress.next
+    assert again and (again.step, again.agent) == ("integration_gate", "integration-gate")
 
 
 def test_nobody_is_asked_for_a_sign_off_that_what_is_open_would_refuse() -> None:

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import place_of_name
@@ -26,6 +27,7 @@ from yolo_fs.evidence.facts import (
     failures_of,
     find_unreadable,
     plans_of,
+    touches,
     unreadable,
     withdrawn_from,
 )
@@ -341,22 +343,28 @@ def _turn_to_repair_integration(facts: PhaseFacts) -> Next | None:
     """
     for filed in facts.of_kind("integration-gate-result"):
         last = filed.lines[-1] if filed.lines else {}
-        since = [artifact.at_s for kind in INTEGRATED for artifact in facts.of_kind(kind)]
-        is_mended = any(at_s > filed.at_s for at_s in since)
-        is_mended |= any(work.at_s >= filed.at_s for work in facts.work)
+        handed = ((one.position, one.order) for kind in INTEGRATED for one in facts.of_kind(kind))
+        worked = ((work.position, work.order) for work in facts.work)
+        is_mended = any(at > (filed.position, filed.order) for at in chain(handed, worked))
         if last.get("r") != "FAIL" or is_mended:
             return None
         failure: Mapping[str, Any] = next(iter(last.get("failures") or ()), {})
         file, detail = str(failure.get("file") or ""), str(failure.get("detail") or "")
-        place = place_of_name(file.rpartition("/")[2])
-        several = facts.switches.several_departments
-        agent = Role.OWNER.value if several else Role.LEAD.value
-        if place:
-            agent = name_in(Role.LEAD, place.artifact.made_by or place.department)
+        department = _department_of(facts, file)
+        agent = name_in(Role.LEAD, department) if department else Role.OWNER.value
         why = f"the integration gate says FAIL: {safe(detail) or 'without a reason'}"
         turn = Next("integration_gate", agent, (filed.place.name,), why=why)
-        return _assign_after_fail(facts, turn) if place or not several else turn
+        return _assign_after_fail(facts, turn) if department else turn
     return None
+
+
+def _department_of(facts: PhaseFacts, file: str) -> Dept | None:
+    """Return whose file it is: its maker's, or of the one department that plans to touch it."""
+    if place := place_of_name(file.rpartition("/")[2]):
+        return place.artifact.made_by or Dept(place.department)
+    working = facts.switches.departments
+    theirs = {plan.department for plan in facts.plans if touches(plan.files, {file})} or working
+    return next(iter(theirs)) if len(theirs) == 1 else None
 
 
 def _assign_after_fail(facts: PhaseFacts, turn: Next) -> Next:
