@@ -11,6 +11,7 @@ from tests.support.settings import config_from
 from yolo_fs.phase.acts import acts_of
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import fold
+from yolo_fs.protocol.gates import Decision
 
 CONFIG = config_from({"security_audit": True, "po": {"enabled": True}})
 SCOPE = {"analysis.json": [{}], "scope-document.json": [{"status": "PO-APPROVED"}]}
@@ -137,3 +138,19 @@ def test_an_owner_who_leaves_a_department_out_holds_the_phase_without_a_product_
     assert phase.is_complete == (not says)
     if says:
         assert [(act.agent, act.turn.why) for act in acts_of(phase)] == [("owner", says)]
+
+
+@pytest.mark.parametrize("is_flagged", [True, False])
+@pytest.mark.parametrize(
+    ("name", "agent"), [("security-audit.jsonl", "user"), ("qa-code.jsonl", "fe-lead")]
+)
+def test_no_department_is_dropped_with_a_verdict_that_fails_it(
+    name: str, agent: str, *, is_flagged: bool
+) -> None:
+    content = complete() | of_frontend() | {"integration-gate-result.jsonl": [{"r": "PASS"}]}
+    content |= {"owner-review.jsonl": [{"departments_needed": ["backend"]}]}
+    config = config_from(TWO | {"departments": {"frontend": is_flagged}})
+    assert Phase(facts(content, config=config)).is_complete
+    phase = Phase(facts(content | {f"fe-{name}": [{"r": "FAIL"}]}, config=config))
+    assert [act.agent for act in acts_of(phase)] == [agent]
+    assert phase.sign_off.decision != Decision.SHIP

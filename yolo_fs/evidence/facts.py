@@ -121,39 +121,46 @@ class Switches(NamedTuple):
     """The departments that the Owner of the phase needs; empty for all that are configured."""
     order: tuple[Dept, ...] = ()
     """The order in which the Owner of the phase dispatches them; empty for that of the tables."""
+    failed: frozenset[Dept] = frozenset()
+    """The departments of which a verdict says FAIL: dropping one answers it no more than a skip."""
 
     @property
     def departments(self) -> tuple[Dept, ...]:
         """The active departments, backend first.
 
-        These are the departments whose flags are on, limited to those that the Owner needs. The
-        workflow only orders them.
+        These are the departments whose flags are on, limited to those that the Owner needs, and
+        those that have failed. The workflow only orders them.
         """
         wanted = self.config.departments
-        active = tuple(row.name for row in WORKING if wanted.get(row.name, row.is_default))
-        needed = tuple(name for name in active if name in self.needed)
-        return needed or active or (DEFAULT_DEPARTMENT,)
+        flagged = {row.name for row in WORKING if wanted.get(row.name, row.is_default)}
+        active = (flagged & self.needed or flagged or {DEFAULT_DEPARTMENT}) | self.failed
+        return tuple(row.name for row in WORKING if row.name in active)
 
     def of_phase(self, filed: Iterable[Filed]) -> Switches:
         """Return the switches of a phase with these artifacts, after its Owner's last review."""
-        reviews = (
-            artifact
-            for artifact in filed
-            if artifact.valid and artifact.place.artifact.kind == _REVIEW
-        )
+        valid = [artifact for artifact in filed if artifact.valid]
+        reviews = (each for each in valid if each.place.artifact.kind == _REVIEW)
         lines = [line for review in reviews for line in review.lines]
+        failed = frozenset(_find_failed(valid))
         if not lines:
-            return self._replace(needed=frozenset(), order=())
+            return self._replace(needed=frozenset(), order=(), failed=failed)
         order, needed = (
             tuple(Dept(name) for name in texts(lines[-1].get(key)) if name in DEPARTMENT_BY_NAME)
             for key in ("dispatch_order", "departments_needed")
         )
-        return self._replace(needed=frozenset(needed), order=order)
+        return self._replace(needed=frozenset(needed), order=order, failed=failed)
 
     @property
     def several_departments(self) -> bool:
         """Whether the company has more than the backend."""
         return any(dept is not DEFAULT_DEPARTMENT for dept in self.departments)
+
+
+def _find_failed(artifacts: Iterable[Filed]) -> Iterator[Dept]:
+    for each in artifacts:
+        is_verdict = each.place.artifact.kind in STEP_OF_VERDICT
+        if is_verdict and any(line.get("r") == "FAIL" for line in each.lines):
+            yield Dept(each.place.department)
 
 
 @dataclass(frozen=True)
