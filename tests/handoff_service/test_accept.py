@@ -434,6 +434,16 @@ def test_a_handoff_for_a_branch_that_nobody_has_worked_on_stops_whoever_is_elsew
     assert may_edit(team) is None
 
 
+def test_a_branch_that_only_got_another_name_has_not_come_in(team: Team) -> None:
+    team.git("switch", "-q", "-c", "aside")
+    team.git("switch", "-q", BRANCH)
+    team.emit()
+    team.commit("architect", "chore: hand over")
+    team.git("branch", "-m", "feature/new-form")
+    assert may_edit(team) == [Reason.BRANCH_MISMATCH]
+    assert team.check().over == ""
+
+
 def test_a_branch_that_was_cut_from_the_directives_has_brought_nothing_in(team: Team) -> None:
     team.emit()
     team.commit("yolo_fs", "chore(state): HANDOFF")

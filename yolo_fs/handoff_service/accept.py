@@ -285,7 +285,7 @@ class DirectiveHandoffs:
             return True
         there = self._repository.tip(f"refs/heads/{directive}")
         if there is None:
-            return self._was_checked_out(directive)
+            return self._was_left(directive)
         since = f"^{handed_over}"
         if not self._repository.is_ancestor(there, tip) or not self._listed(there, since):
             return False
@@ -307,10 +307,15 @@ class DirectiveHandoffs:
         oid, *parents = output.split()
         return oid if len(parents) < 2 else None
 
-    def _was_checked_out(self, branch: str) -> bool:
+    def _was_left(self, branch: str) -> bool:
+        """Return whether a branch that is gone was checked out here, and has no other name now."""
         output = self._repository.git.run("log", "-g", "--format=%gs", "HEAD", ok=(0, 128)).out
-        moved = (line.split() for line in output.decode("utf-8", "replace").splitlines())
-        return any(words[:1] == ["checkout:"] and branch in words[3:6:2] for words in moved)
+        for words in map(str.split, output.decode("utf-8", "replace").splitlines()):
+            if words[:1] == ["checkout:"] and branch in words[3:6:2]:
+                return True
+            if words[:3] == ["Branch:", "renamed", f"refs/heads/{branch}"]:
+                return False
+        return False
 
     def _listed(self, tip: str, *more: str) -> list[str]:
         return self._repository.git.text("rev-list", *more, "--end-of-options", tip).split()
