@@ -151,6 +151,10 @@ class Reason(StrEnum):
     BISECT_IN_PROGRESS = "bisect_in_progress", "a bisect is in progress"
     UNMERGED_INDEX = "unmerged_index", "the index contains unresolved conflicts"
     INDEX_LOCKED = "index_locked", "another git command holds index.lock"
+    CHANGES_IN_THE_WAY = (
+        "changes_in_the_way",
+        "a merge would overwrite changes of the work tree that are in no commit",
+    )
     USER_COMMITTING = "user_committing", "a person is making a commit: a `git commit` runs"
     UNBORN_BRANCH = "unborn_branch", "the branch has no commit yet, and its first one is a person's"
     PULL_IN_PROGRESS = (
@@ -447,6 +451,7 @@ _REASONS_OF_EXIT: Mapping[Exit, tuple[Reason, ...]] = {
     Exit.DEFECT: (Reason.INTERNAL_ERROR,),
     Exit.TRY_AGAIN: (
         Reason.BRANCH_MOVED,
+        Reason.CHANGES_IN_THE_WAY,
         Reason.DEADLINE_PASSED,
         Reason.INDEX_LOCKED,
         Reason.LEASE_HELD,

@@ -12,9 +12,9 @@ from yolo_fs.artifacts.table import Meeting
 from yolo_fs.checking.checker import Checker
 from yolo_fs.checking.snapshots import NoTree
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors
-from yolo_fs.git.repository import Repository
+from yolo_fs.git.repository import Repository, Setting
 from yolo_fs.system.files import Content, read
-from yolo_fs.system.store import SHARED, remove, write_atomic
+from yolo_fs.system.store import SHARED, remove, write_atomic, write_text
 from yolo_fs.team.reconcile import merge_texts
 from yolo_fs.workspace.settings import Settings
 
@@ -130,6 +130,18 @@ def command() -> str:
     """Return the command that git runs, with the placeholders that it fills in."""
     ours = f"{shlex.quote(sys.executable)} -P -m yolo_fs merge-driver %O %A %B %P"
     return f"{ours} || {_AS_GIT_WOULD}"
+
+
+def driver_settings(attributes: str) -> tuple[Setting, ...]:
+    """Return the settings of git for one merge by records, where it is not installed.
+
+    `attributes`: path of a file that names what the driver is for; it is written.
+    """
+    write_text(attributes, _LINES[1] + "\n", durable=False)
+    return (
+        Setting("local", f"merge.{DRIVER}.driver", command()),
+        Setting("local", "core.attributesFile", attributes),
+    )
 
 
 def _is_last(lines: Sequence[str]) -> bool:
