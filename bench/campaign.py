@@ -50,8 +50,8 @@ class Ending(NamedTuple):
     """What was given up, or waits for a person."""
 
 
-def play(seed: int, share: float, folder: Path) -> Ending:
-    """Play one run."""
+def play(seed: int, share: float, folder: Path, *, worktrees: bool = False) -> Ending:
+    """Play one run. `worktrees`: of three plans, each with a Dev in a work tree of its own."""
     root = folder / f"run{seed}"
     environment = environment_of(folder) | {
         "YOLO_FS_COLD": "1",
@@ -60,6 +60,9 @@ def play(seed: int, share: float, folder: Path) -> Ending:
     make(root, environment, ["backend"])
     started = time.monotonic()
     command = [sys.executable, "-P", "-m", "yolo_fs", "go", "a login", "--json", "--with", AGENT]
+    if worktrees:
+        command += ["--worktrees"]
+        environment["YOLO_FS_DEMO_PLANS"] = "3"
     try:
         done = subprocess.run(
             command, cwd=root, env=environment, capture_output=True, text=True, timeout=LONGEST_S,
@@ -157,7 +160,8 @@ def _answers(root: Path) -> Counter[str]:
 def _processes(root: Path) -> Iterator[str]:
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if os.readlink(f"/proc/{name}/cwd") == str(root):
+            place = os.readlink(f"/proc/{name}/cwd")
+            if place == str(root) or f"/yolo-fs/trees/{root.name}-" in place:
                 yield Path(f"/proc/{name}/cmdline").read_text().replace("\0", " ")
         except OSError:
             continue
@@ -170,6 +174,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--share", type=float, default=0.15)
     parser.add_argument("--at-once", type=int, default=2)
+    parser.add_argument(
+        "--worktrees", action="store_true", help="three plans, each with a Dev in a work tree"
+    )
     parser.add_argument("--minutes", type=float, default=1e6, help="begin no run after that many")
     parser.add_argument("--kept", type=Path, help="file of the endings, also of earlier campaigns")
     asked = parser.parse_args()
@@ -181,7 +188,9 @@ def main() -> int:
         until = time.monotonic() + asked.minutes * 60
 
         def play_in_time(seed: int) -> Ending | None:
-            return play(seed, asked.share, Path(folder)) if time.monotonic() < until else None
+            if time.monotonic() >= until:
+                return None
+            return play(seed, asked.share, Path(folder), worktrees=asked.worktrees)
 
         for one in filter(None, pool.map(play_in_time, seeds)):
             found.append(one)

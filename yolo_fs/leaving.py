@@ -25,7 +25,7 @@ from yolo_fs.system.files import content_of
 from yolo_fs.system.lock import holder
 from yolo_fs.system.store import remove, remove_empty_folders, remove_folder
 from yolo_fs.team import membership, merge_driver
-from yolo_fs.workspace.own_files import company_lock_path, log_path
+from yolo_fs.workspace.own_files import DEV_BRANCHES, company_lock_path, log_path
 
 OURS = "refs/yolo-fs/"
 TEAMS = "refs/yolo/team/"
@@ -154,6 +154,20 @@ def kept_team_refs(repository: Repository) -> Iterator[Finding]:
                 hint=f"'git branch NAME {ref}' makes a branch of it; with --purge it goes.",
                 level=Level.WARNING,
                 command=f"git log {ref}",
+            )
+
+
+def kept_dev_trees(repository: Repository) -> Iterator[Finding]:
+    """Yield, as warnings, the work trees of Devs: they stay where their work is not merged."""
+    for facts in repository.list_work_trees():
+        branch = facts.get("branch", "").removeprefix("refs/heads/")
+        if branch.startswith(f"{DEV_BRANCHES}/"):
+            yield Finding(
+                Reason.STATE_CONFLICT,
+                facts["worktree"],
+                message=f"it stays: a work tree of git, with what a Dev made on {safe(branch)}",
+                hint="Once you have what you want of it, git's 'worktree remove' takes it away.",
+                level=Level.WARNING,
             )
 
 

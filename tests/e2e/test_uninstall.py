@@ -282,3 +282,11 @@ def test_a_work_tree_that_no_service_file_could_name_is_left_like_any_other(tmp_
     repo.yolo_fs("init")
     repo.yolo_fs("uninstall")
     assert not (repo.root / ".git/yolo-fs").exists()
+
+
+def test_the_work_tree_of_a_dev_stays_and_is_named(repo: Repo, tmp_path: Path) -> None:
+    repo.git("worktree", "add", "-q", "-b", "yolo/dev/01-auth/01-01", str(tmp_path / "tree"))
+    done = repo.yolo_fs("uninstall", "--json")
+    (finding,) = json.loads(done.stdout)["findings"]
+    assert finding["path"] == str(tmp_path / "tree") and "stays" in finding["message"]
+    assert (tmp_path / "tree/.git").exists()

@@ -120,6 +120,11 @@ _OPTIONS = (
         help="How much of the company works, from now on; config.json keeps it.",
     ),
     click.option(
+        "--worktrees",
+        is_flag=True,
+        help="A Dev for each plan of a wave, in a work tree of its own; merged task by task.",
+    ),
+    click.option(
         "--dry-run", is_flag=True, help="Start nothing; print each command line and brief."
     ),
 )

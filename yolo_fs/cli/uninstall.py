@@ -16,6 +16,7 @@ from yolo_fs.leaving import (
     check_leaving,
     folders_of,
     hand_over_packs,
+    kept_dev_trees,
     kept_team_refs,
     parts_of_repository,
     parts_of_tree,
@@ -53,9 +54,10 @@ def uninstall(invocation: Invocation, *, dry_run: bool, purge: bool) -> Reply:
             with Repository(root) as tree:
                 for part in chain(parts_of_tree(tree), _hosts(tree)):
                     take(part)
-        stays = [] if purge else list(kept_team_refs(repository))
-        for part in parts_of_repository(repository, [each.path for each in stays]):
+        refs = [] if purge else list(kept_team_refs(repository))
+        for part in parts_of_repository(repository, [each.path for each in refs]):
             take(part)
+        stays = [*refs, *kept_dev_trees(repository)]
         if not dry_run:
             hand_over_packs(repository)
         for root in repository.work_trees():

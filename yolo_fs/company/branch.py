@@ -21,7 +21,7 @@ from yolo_fs.history.team import Team
 from yolo_fs.phase.acts import Act, acts_of
 from yolo_fs.phase.phase import Phase
 from yolo_fs.progress.placing import obstacles_of
-from yolo_fs.progress.workflow import facts_of
+from yolo_fs.progress.workflow import facts_at, facts_of
 from yolo_fs.protocol.departments import Role
 from yolo_fs.reports.status import Candidate, CandidateState, report
 from yolo_fs.system.files import Content, read
@@ -33,15 +33,23 @@ _COMMITS_LOOKED_AT = 50
 class Branch:
     """One phase as the branch has it, read again whenever the branch has moved."""
 
-    def __init__(self, repository: Repository, settings: Settings, phase: PhaseId, team: str = ""):
-        """`team`: the size of the team; empty for the configured one."""
+    def __init__(
+        self,
+        repository: Repository,
+        settings: Settings,
+        phase: PhaseId,
+        team: str = "",
+        *,
+        each_plan: bool = False,
+    ):
+        """`team`: the size of the team; empty for the configured one. `each_plan`: as `acts_of`."""
         self.repository, self.settings, self.id = repository, settings, phase
         self.team = Team(repository, settings)
         self.tip: str | None = ""
         """The commit that was read last; empty when it is to be read again in any case."""
         self.acts: tuple[Act, ...] = ()
         """What the branch waits for."""
-        self._team_size = team
+        self._team_size, self._each_plan = team, each_plan
         self._stamps: tuple[object, ...] = ()
         """Of the configuration, when it was read."""
         self._phase: Phase | None = None
@@ -66,8 +74,18 @@ class Branch:
             self.settings = with_team(load(self.repository.root), self._team_size)
         facts = facts_of(self.repository, self.settings, self.team, self.id)
         self._phase = Phase(facts)
-        self.acts = acts_of(self._phase)
+        self.acts = acts_of(self._phase, each_plan=self._each_plan)
         return True
+
+    def is_moved_by(self, act: Act, commit: str) -> bool:
+        """Return whether an open act would be done or be another one if the branch had a commit."""
+        facts = facts_at(self.repository, self.settings, self.team, self.id, commit)
+        after = acts_of(Phase(facts), each_plan=self._each_plan)
+        now, then = (
+            next((one.basis for one in acts if one.key == act.key), None)
+            for acts in (self.acts, after)
+        )
+        return now != then
 
     @property
     def access(self) -> Access:
@@ -100,18 +118,18 @@ class Branch:
         tip = self.repository.head().tip
         return ",".join(self.repository.blob_at(tip, path) or "-" for path in act.writes)
 
-    def stamps(self, act: Act) -> tuple[object, ...]:
-        """Return time and size of an act's files in the work tree."""
+    def stamps(self, act: Act, root: str = "") -> tuple[object, ...]:
+        """Return time and size of an act's files in a work tree; by default in that of the run."""
         stamps = []
         for path in act.writes:
             with suppress(OSError):
-                status = os.stat(os.path.join(self.repository.root, path))
+                status = os.stat(os.path.join(root or self.repository.root, path))
                 stamps.append((path, status.st_mtime_ns, status.st_size))
         return tuple(stamps)
 
-    def find_missing(self, act: Act) -> list[str]:
-        """Return the files of an act that the work tree lacks."""
-        root = self.repository.root
+    def find_missing(self, act: Act, root: str = "") -> list[str]:
+        """Return the files of an act that a work tree lacks; by default that of the run."""
+        root = root or self.repository.root
         return [path for path in act.writes if not os.path.lexists(os.path.join(root, path))]
 
     def unsettled(self) -> Sequence[Candidate]:

@@ -42,7 +42,7 @@ def put_answer(branch: Branch, host: HostProgram, worker: Worker) -> None:
     Files that the agent has changed itself stay.
     """
     spoken = spoken_of(branch, host, worker.act)
-    if worker.why or not worker.answer or branch.stamps(worker.act) != worker.stamps:
+    if worker.why or not worker.answer or branch.stamps(worker.act, worker.root) != worker.stamps:
         return
     try:
         if contents := contents_in(worker.answer, spoken.files):
@@ -55,12 +55,13 @@ def put_answer(branch: Branch, host: HostProgram, worker: Worker) -> None:
 
 def commit_source(branch: Branch, worker: Worker) -> None:
     """Commit what an agent has made whose host lets it commit nothing."""
+    repository = worker.tree.repository if worker.tree else branch.repository
     for task, type_, paths in source_of(branch.phase, worker.act):
         try:
             words = worker.answer.strip().partition("\n")[0]
             text = words if safe(words) == words and 0 < len(words) < _LONGEST_TEXT else _DONE
             agent = worker.act.agent
-            commit_task(branch.repository, branch.team, task, type_, text, paths, agent)
+            commit_task(repository, branch.team, task, type_, text, paths, agent)
         except YoloError as error:
             if error.reason is not Reason.UNCHANGED:
                 worker.why = error.message

@@ -21,6 +21,7 @@ from yolo_fs.company import agents
 from yolo_fs.company.attempts import Attempts
 from yolo_fs.company.branch import Branch
 from yolo_fs.company.brief import brief_of, variables_of
+from yolo_fs.company.dev_trees import DevTree, DevTrees
 from yolo_fs.company.hosts import HostProgram
 from yolo_fs.company.on_behalf import commit_source, put_answer, spoken_of
 from yolo_fs.company.roles import gaps_of, make_plugin, path_with_us
@@ -39,6 +40,7 @@ from yolo_fs.protocol.departments import Dept, Role
 from yolo_fs.reports.status import CandidateState
 from yolo_fs.system.lock import hold, holder
 from yolo_fs.system.store import private_directory
+from yolo_fs.tasks.claims import overlap
 from yolo_fs.workspace.own_files import company_lock_path
 from yolo_fs.workspace.settings import Settings
 
@@ -101,6 +103,8 @@ class RunOptions(NamedTuple):
     """The command of the routing table, if it is not go."""
     team: str = ""
     """The size of the team; empty for the configured one."""
+    worktrees: bool = False
+    """Whether each plan has a Dev, in a work tree of its own."""
     host_words: tuple[str, ...] = ()
     """How the command line named the host: whatever goes on with the run names it again."""
 
@@ -142,7 +146,10 @@ class Runner:
         self._host, self._options, self._tell, self._ask = host, options, tell, ask
         self._keep_watched, self._watched_at = keep_watched, 0.0
         self._budget = options.budget_usd, options.max_tokens
-        self._branch = Branch(repository, settings, phase, options.team)
+        self._branch = Branch(
+            repository, settings, phase, options.team, each_plan=options.worktrees
+        )
+        self._trees = DevTrees(self._branch, tell)
         self._workers = Workers(self._branch, host, tell)
         self._attempts = Attempts(self._branch, tell)
         self._run = new_run(str(phase), "", host.name, options.chain)
@@ -190,6 +197,7 @@ class Runner:
                 self._workers.end_all("the runner failed")
                 self._end_run("failed")
                 raise
+            self._trees.close()
             given_up = tuple(map(self._attempts.why_given_up, self._given_up_acts))
             if outcome is RunOutcome.GIVEN_UP and not given_up:
                 given_up = tuple(map(_describe_unfinished, self._open_acts)) or (_NOTHING_OPEN,)
@@ -269,7 +277,10 @@ class Runner:
                 record.ended, record.outcome = time.time(), _LEFT
                 continue
             record.tokens, record.cost_usd = 0, 0.0  # its stream is read anew from its beginning
-            self._workers.add(Worker(act, record, folder, process, None, is_past=is_past))
+            tree = self._trees.found(record.tree) if record.tree else None
+            self._workers.add(
+                Worker(act, record, folder, process, None, is_past=is_past, tree=tree)
+            )
             self._tell("agent.found", record.named | {"pid": process.pid})
 
     def _find_same_act(self, key: Sequence[str]) -> Act | None:
@@ -461,6 +472,7 @@ class Runner:
         }
         words = ["yolo-fs", chain or "go", "--phase", str(int(self._branch.id.number))]
         words += options.host_words
+        words += ["--worktrees"] if options.worktrees else []
         for name, value in limits.items():
             words += [] if value is None else [name, str(value)]
         words += ["--", self._run.intent] if chain else []
@@ -532,12 +544,26 @@ class Runner:
 
     def _find_startable_acts(self) -> Iterator[Act]:
         busy = {worker.act.key for worker in self._workers}
-        occupied = {worker.record.agent for worker in self._workers}
         for act in self._open_acts:
-            is_free = act.key not in busy and act.agent not in occupied
+            is_free = act.key not in busy and not self._is_occupied(act)
             is_free = is_free and not self._attempts.is_hopeless(act) and not self._is_made_for(act)
             if is_free and not act.is_of_person and not self._checkpoint_before(act):
                 yield act
+
+    def _is_occupied(self, act: Act) -> bool:
+        """Return whether who does an act is at work, or the files of the act are taken."""
+        if not self._works_apart(act):
+            return any(act.agent == one.record.agent for one in self._workers if not one.tree)
+        return any(
+            (one.tree and (act.department, act.plan) == (one.act.department, one.act.plan))
+            or overlap(act.writes, one.act.writes)
+            for one in self._workers
+        )
+
+    def _works_apart(self, act: Act) -> bool:
+        """Return whether an act is done in a work tree of its own, as it writes a task's files."""
+        is_of_task = bool(act.task and act.writes) and act.role == Role.DEV
+        return self._options.worktrees and is_of_task and act.turn.step == "implementation"
 
     def _is_made_for(self, act: Act) -> bool:
         """Return whether an agent still works on the input of an act.
@@ -603,11 +629,12 @@ class Runner:
 
     def _start(self, act: Act) -> None:
         self._quiet_from = None
+        tree = self._trees.open(act) if self._works_apart(act) else None
         reasons, attempt = self._attempts.reasons_of(act), self._attempts.start(act)
         record = RunAct(
             len(self._run.acts) + 1, act.agent, act.department or "", act.turn.step,
             act.turn.task, attempt, time.time(), key=list(act.key),
-            before=self._branch.blobs(act),
+            before=self._branch.blobs(act), tree=tree.root if tree else "",
         )  # fmt: skip
         self._run.acts.append(record)
         self._save()
@@ -618,13 +645,15 @@ class Runner:
         variables = variables_of(self._branch.phase, act, self._run.id, path, attempt)
         more = {**variables, **path_with_us()}
         try:
-            child, process = agents.start(words, self._repository.root, folder, brief, more)
+            root = tree.root if tree else self._repository.root
+            child, process = agents.start(words, root, folder, brief, more)
         except YoloError:
             record.ended, record.outcome = time.time(), "could not be started"
             save(self._repository, self._run)
             raise
-        stamps = self._branch.stamps(act)
-        self._workers.add(Worker(act, record, folder, process, child, stamps))
+        worker = Worker(act, record, folder, process, child, tree=tree)
+        worker.stamps = self._branch.stamps(act, worker.root)
+        self._workers.add(worker)
         self._tell("agent.started", record.named | {"does": act.turn.sentence})
         for place in filter(None, map(classify, act.writes)):
             place.artifact.load()  # while its agent is at work, it keeps nobody waiting
@@ -668,6 +697,8 @@ class Runner:
     def _is_judged(self, worker: Worker, waited_s: float) -> bool:
         """Return whether the result of an agent is known. `waited_s`: since it has ended."""
         self._look()
+        if worker.tree and not worker.is_merged:
+            return self._is_merge_refused(worker, worker.tree, waited_s)
         branch, act = self._branch, worker.act
         is_carried_on = branch.is_carried_on(act, worker.record.started)
         settle_s = _FOLLOWS_S if is_carried_on else _SETTLE_S
@@ -697,6 +728,21 @@ class Runner:
         self._fail(worker, same, refused)
         return True
 
+    def _is_merge_refused(self, worker: Worker, tree: DevTree, waited_s: float) -> bool:
+        """Merge the work of a Dev apart; return whether it is known not to be enough for that."""
+        act, landing = worker.act, tree.land(worker.act, self._branch.settings)
+        if landing.obstacle and waited_s >= _PATIENCE_S[CandidateState.HELD]:
+            worker.hold = landing.obstacle
+        if not landing.is_settled:
+            return False
+        worker.hold = None
+        if landing.is_merged:  # it is judged by the branch now
+            worker.is_merged, worker.ended_at = True, self._workers.clock.now()
+            return False
+        same = next((open_act for open_act in self._open_acts if open_act.key == act.key), act)
+        self._fail(worker, same, [landing.refused] if landing.refused else [])
+        return True
+
     def _fail(self, worker: Worker, act: Act, refused: Sequence[str]) -> None:
         if worker.is_past or worker.is_limited or worker.refusals:  # that was no try of the agent
             not_let_in = f"{'refused' if worker.refusals else 'limited'} by its host"
@@ -710,7 +756,7 @@ class Runner:
     def _find_lacks(self, worker: Worker, act: Act, *, is_refused: bool) -> Iterator[str]:
         """Yield why an act is not done although its agent has ended."""
         yield from worker.explain_end()
-        missing = self._branch.find_missing(act)
+        missing = self._branch.find_missing(act, worker.root)
         if missing:
             yield f"not written: {', '.join(missing)}"
         yield from self._explain_refused_source(act)
@@ -719,7 +765,7 @@ class Runner:
         if act.writes and not is_refused and not missing:
             had = worker.record.before
             is_same = "-" not in had and self._branch.blobs(act) == had
-            if is_same or self._branch.stamps(act) == worker.stamps:
+            if is_same or self._branch.stamps(act, worker.root) == worker.stamps:
                 yield "its files have nothing new"
         if last := worker.last_error:
             yield f"it said: {last}"

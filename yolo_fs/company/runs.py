@@ -49,6 +49,8 @@ class RunAct:
     """Key of the act."""
     before: str = ""
     """What the branch had of its files at its start."""
+    tree: str = ""
+    """Root of the work tree of its own; empty for that of the run."""
 
     @property
     def named(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from yolo_fs.company import agents
 from yolo_fs.company.awake import AwakeClock
 from yolo_fs.company.branch import Branch
+from yolo_fs.company.dev_trees import DevTree
 from yolo_fs.company.hosts import HostProgram, notes_in
 from yolo_fs.company.runs import Listener, RunAct
 from yolo_fs.core.reasons import Reason, safe
@@ -63,6 +64,15 @@ class Worker:
     """
     hold: Reason | None = None
     """What keeps what it made from being committed, that only a person ends."""
+    tree: DevTree | None = None
+    """The work tree of its own; None for that of the run."""
+    is_merged: bool = False
+    """Whether the branch of the run has what was made there."""
+
+    @property
+    def root(self) -> str:
+        """Root of the work tree of its own; empty for that of the run."""
+        return self.tree.root if self.tree else ""
 
     @property
     def exit_code(self) -> int | None:
@@ -213,7 +223,7 @@ class Workers:
             why, reason = "its host lets nobody in", "error"
         elif now - worker.sign_at <= rules.silent_s:
             return
-        elif (stamps := self._branch.stamps(worker.act)) != worker.stamps:
+        elif (stamps := self._branch.stamps(worker.act, worker.root)) != worker.stamps:
             worker.stamps, worker.sign_at = stamps, now
             return
         else:

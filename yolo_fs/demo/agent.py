@@ -42,7 +42,7 @@ class ScriptedAgent:
     def act(self) -> None:
         """Write the required files, commit source files, run the given command."""
         sources = [path for path in self.writes if not path.startswith(".yolo-planning/")]
-        for path in self.writes:
+        for path in [*self.writes, *self.further_plans()]:
             self.write(path, self.content(path))
         if sources and self.task:
             self.commit()
@@ -52,6 +52,18 @@ class ScriptedAgent:
             self.git("commit", "-q", "-m", f"fix({plan}): as reviewed", "--", *sources)
         if not self.writes and (match := re.search(r"^Run: (.*)$", self.brief, re.MULTILINE)):
             self.run(*shlex.split(match[1].replace("…", "'Go on as the plan says'")))
+
+    def further_plans(self) -> Iterator[str]:
+        """Yield the plans that a Lead writes besides the one that it is asked for, by
+        `YOLO_FS_DEMO_PLANS`; the numbers between belong to other departments.
+        """
+        count = int(os.environ.get("YOLO_FS_DEMO_PLANS", "1"))
+        first = next((path for path in self.writes if path.endswith(".plan.jsonl")), "")
+        if first and not os.path.exists(first) and os.environ["YOLO_FS_STEP"] == "planning":
+            number = int(plan_of(first)[3:])
+            for more in range(1, count):
+                ours = number + more * (1 + len(DEPARTMENTS))
+                yield re.sub(r"-[0-9]{2}\.plan", f"-{ours:02}.plan", first)
 
     def write(self, path: str, text: str) -> None:
         """Write a file atomically: a temporary file is renamed into place."""

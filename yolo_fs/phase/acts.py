@@ -15,13 +15,14 @@ from yolo_fs.authority.writers import producers_of
 from yolo_fs.core.ids import PlanId, TaskRef, stays_inside
 from yolo_fs.evidence.facts import paths_in, touches_nothing
 from yolo_fs.phase.phase import Phase, asked_by_gate
-from yolo_fs.phase.progress import Next
+from yolo_fs.phase.progress import DepartmentStatus, Next, StepStanding, tasks_of_wave
 from yolo_fs.phase.view import PHASE_STEPS, SHARED_KINDS, View
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, SHARED_NAMES, Dept, Role, name_in
 from yolo_fs.protocol.gates import GATE_BY_NAME, Owed
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 
+_IMPLEMENTATION = "implementation"
 _PERSONS = frozenset({Role.USER.value, Role.GO.value})
 """Roles that no process plays: the user, and the agent that speaks to the user."""
 
@@ -94,8 +95,11 @@ class Act(NamedTuple):
         return (*self.key, self.turn.why, self.lacks, self.writes)
 
 
-def acts_of(phase: Phase) -> tuple[Act, ...]:
-    """Return the acts that can be done now, in parallel. The phase's own turn comes first."""
+def acts_of(phase: Phase, *, each_plan: bool = False) -> tuple[Act, ...]:
+    """Return the acts that can be done now, in parallel. The phase's own turn comes first.
+
+    `each_plan`: every plan of a department's wave has a Dev of its own.
+    """
     progress = phase.progress
     if progress.next is None:
         return ()
@@ -108,12 +112,32 @@ def acts_of(phase: Phase) -> tuple[Act, ...]:
     if not any(turn == progress.next for turn, _ in turns):
         turns = [(progress.next, _department_of(progress.next))]
     turns.sort(key=lambda pair: pair[0] != progress.next)
+    if each_plan:
+        turns += [
+            (turn, status.department)
+            for status in progress.departments
+            if status.department in free
+            for turn in _turns_of_wave(phase, status)
+        ]
     acts = {
         act.key: act
         for turn, department in reversed(turns)
         if (act := act_for(phase, turn, department))
     }
     return tuple(reversed(acts.values()))
+
+
+def _turns_of_wave(phase: Phase, status: DepartmentStatus) -> Iterator[Next]:
+    """Yield the turns of a department's Devs, of each plan that no other turn is about."""
+    step = next(each for each in status.steps if each.step.key == _IMPLEMENTATION)
+    if step.standing not in (StepStanding.READY, StepStanding.RUNNING):
+        return
+    escalated = {one.id.task.plan for one in phase.escalations if one.is_open}
+    taken = {str(plan) for plan in escalated} | {status.next.task[:5] if status.next else ""}
+    for task, why in tasks_of_wave(status.plans):
+        if task[:5] not in taken:
+            agent = name_in(Role.DEV, status.department)
+            yield Next(_IMPLEMENTATION, agent, step.step.inputs, task, why)
 
 
 def plans_laid_aside(phase: Phase) -> frozenset[PlanId]:
@@ -268,7 +292,7 @@ def _contract(phase: Phase, department: Dept | None) -> Iterator[str]:
 
 def _files_of_dev(view: View, turn: Next, plan: str, folder: str) -> Iterator[str]:
     """Yield the task's files; those of the plan where a review or a check sends it back."""
-    if turn.step == "implementation" and turn.task and not TaskRef.parse(turn.task):
+    if turn.step == _IMPLEMENTATION and turn.task and not TaskRef.parse(turn.task):
         kinds = [row for row in _kinds(turn.step, Role.DEV) if row.kind != "test-results"]
         if view.of("test-plan"):
             kinds = [row for row in ARTIFACTS if row.step == turn.step]

@@ -475,11 +475,17 @@ def _asked(step: Step, department: Dept, role: Role | None = None, why: str = ""
 
 def _task(plans: tuple[PlanStatus, ...]) -> tuple[str, str]:
     """Return the lowest open wave's first task without a commit, and what its summary lacks."""
-    for plan in sorted(plans, key=lambda plan: (plan.wave, plan.id)):
-        if plan.is_done or plan.blocked_by:
-            continue
-        for task in sorted(plan.tasks, key=lambda task: (task.layer, task.ref)):
-            if not task.commit:
-                return str(task.ref), "; ".join(plan.missing)
-        return f"{plan.id} summary", "; ".join(plan.missing)
-    return "", ""
+    return next(tasks_of_wave(plans), ("", ""))
+
+
+def tasks_of_wave(plans: Iterable[PlanStatus]) -> Iterator[tuple[str, str]]:
+    """Yield of each plan of the lowest open wave its first task without a commit, or else its
+    summary, with what the summary lacks.
+    """
+    able = [plan for plan in plans if not (plan.is_done or plan.blocked_by)]
+    lowest = min((plan.wave for plan in able), default=0)
+    for plan in sorted(able, key=lambda plan: plan.id):
+        if plan.wave == lowest:
+            tasks = sorted(plan.tasks, key=lambda task: (task.layer, task.ref))
+            first = next((str(task.ref) for task in tasks if not task.commit), f"{plan.id} summary")
+            yield first, "; ".join(plan.missing)

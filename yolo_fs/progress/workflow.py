@@ -85,7 +85,14 @@ class StepLook:
 
 def facts_of(repository: Repository, settings: Settings, team: Team, phase: PhaseId) -> PhaseFacts:
     """Return the facts of a phase as the branch has them; empty while nothing is committed."""
-    present = phases_now(repository, settings, repository.head().tip, team)
+    return facts_at(repository, settings, team, phase, repository.head().tip)
+
+
+def facts_at(
+    repository: Repository, settings: Settings, team: Team, phase: PhaseId, tip: str | None
+) -> PhaseFacts:
+    """Return the facts of a phase as a commit has them; empty where it has nothing of it."""
+    present = phases_now(repository, settings, tip, team)
     empty = not_begun(phase, present, Switches(settings.config))
     return next((candidate for candidate in present if candidate.id == phase), empty).facts
 

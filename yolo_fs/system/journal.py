@@ -39,10 +39,10 @@ EVENT_TYPES = (
     "gate.closed", "gate.opened", "handoff.read", "host.limited", "index.diverged", "intent.waits",
     "kept.failed",
     "observer.started", "projection.failed", "repository.repaired", "run.started",
-    "shutdown.late", "shutdown.over", "signoff", "sink.failed", "step.stalled",
+    "shutdown.late", "shutdown.over", "signoff", "sink.failed", "step.stalled", "task.merged",
     "team.bell_back", "team.bell_lost", "team.conflict", "team.lease_lost",
     "team.lease_returned", "team.lease_taken", "team.published", "team.remote_back",
-    "team.remote_failed", "team.signs_in_branches", "team.source_refused",
+    "team.remote_failed", "team.signs_in_branches", "team.source_refused", "tree.kept",
     "verify_command.ended", "verify_command.started",
 )  # fmt: skip
 """Every type of event that this version writes; a journal may hold others of an older one."""

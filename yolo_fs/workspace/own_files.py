@@ -36,6 +36,10 @@ BESIDE = "refs/yolo-fs/beside/"
 """The same for the work trees of this repository that are in a team."""
 
 
+DEV_BRANCHES = "yolo/dev"
+"""Prefix of the branches of Devs with a work tree of their own: `yolo/dev/PHASE/PLAN`."""
+
+
 def lock_path(repository: Repository) -> str:
     """Return the path of the lock that allows one daemon per work tree."""
     return lock_in(repository.own_dir)

@@ -1,0 +1,249 @@
+"""Linked work trees in which Devs work apart, one for each plan, and how their work is merged.
+
+What a Dev makes there counts once the branch of the run has it. It is merged in git's object store,
+by records where it is an artifact, and taken over by a fast-forward: nothing is forced or pushed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.checking.verify_command import SourceVerifier, verification_of
+from yolo_fs.company.branch import Branch
+from yolo_fs.company.runs import FOLDER, Listener
+from yolo_fs.core.ids import SHORT
+from yolo_fs.core.reasons import Reason, safe, shortened
+from yolo_fs.git.repository import Repository
+from yolo_fs.git.work_trees import (
+    Merge,
+    add_work_tree,
+    fast_forward,
+    merge,
+    remove_work_tree,
+    switch_to_new_branch,
+)
+from yolo_fs.phase.acts import Act
+from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME
+from yolo_fs.system.database import make_state_folder
+from yolo_fs.system.store import private_directory
+from yolo_fs.team.merge_driver import driver_settings
+from yolo_fs.workspace.own_files import DEV_BRANCHES
+from yolo_fs.workspace.settings import Settings
+
+_FOLDER = "trees"
+_AGAIN_S = 0.5
+"""Seconds until a merge is tried again that something was in the way of."""
+_ONCE_S = 60.0
+"""Longest time for committing the artifacts that a Dev left."""
+_SHOWN = 5
+_ID_DIGITS = 8
+
+
+class Landing(NamedTuple):
+    """How far a Dev's work is on its way to the branch of the run."""
+
+    is_settled: bool = False
+    is_merged: bool = False
+    refused: str = ""
+    """Why it was not merged, in a sentence for its Dev; empty where there was nothing to merge."""
+    obstacle: Reason | None = None
+    """What is in the way, and may end by itself."""
+
+
+class DevTree:
+    """The work tree of the Dev of one plan."""
+
+    def __init__(self, repository: Repository, home: Branch, tell: Listener):
+        """`repository`: the linked work tree; `home`: the branch of the run."""
+        self.repository, self._home, self._tell = repository, home, tell
+        self._verifier = SourceVerifier(repository, lambda name, _path, data: tell(name, data))
+        self._merges: dict[tuple[str, str], Merge] = {}
+        self._again_at = 0.0
+        self._is_filed = False
+
+    @property
+    def root(self) -> str:
+        return self.repository.root
+
+    @property
+    def branch(self) -> str:
+        return self.repository.head().branch
+
+    @property
+    def _tip(self) -> str:
+        return str(self.repository.head().tip)
+
+    def catch_up(self, free_branch: Callable[[], str]) -> None:
+        """Bring it up to the branch of the run, for the next task of its Dev.
+
+        Work that does not fit there stays on the branch that it is on, and another one is begun.
+        `free_branch`: returns a name for it.
+        """
+        self._is_filed = False
+        tip = str(self._home.repository.head().tip)
+        made = self._merge(self._tip, tip, f"Merge the branch of the run into {self.branch}")
+        if made.conflicts:
+            switch_to_new_branch(self.repository, free_branch(), tip)
+        else:
+            fast_forward(self.repository, made.commit)
+
+    def land(self, act: Act, settings: Settings) -> Landing:
+        """Merge what its Dev has committed, once its task is complete, one step at each call."""
+        if time.monotonic() < self._again_at:
+            return Landing()
+        self._again_at = time.monotonic() + _AGAIN_S
+        if not self._is_filed:
+            self._commit_artifacts()
+            self._is_filed = True
+        home = self._home.repository
+        before, own = str(home.head().tip), self._tip
+        made = self._merge(before, own, f"Merge branch '{self.branch}'")
+        if made.conflicts:
+            return Landing(is_settled=True, refused=_describe_conflict(own, made.conflicts))
+        if made.commit == before or not self._home.is_moved_by(act, made.commit):
+            return Landing(is_settled=True)
+        if settings.verify_command:
+            fast_forward(self.repository, made.commit)
+            if self._verifier.look(settings, made.commit) is not None:
+                return Landing()
+            verified = verification_of(self.repository, settings, made.commit)
+            if verified and not verified.passed:
+                why = f"{verified.sentence}, saying: {safe(verified.output, 1000)}"
+                return Landing(is_settled=True, refused=f"merged with the branch, {why}")
+        if obstacle := self._home.find_obstacle() or fast_forward(home, made.commit):
+            return Landing(obstacle=obstacle)
+        merged = {"branch": self.branch, "task": act.task, "commit": made.commit[:SHORT]}
+        self._tell("task.merged", merged)
+        return Landing(is_settled=True, is_merged=True)
+
+    def _merge(self, ours: str, theirs: str, subject: str) -> Merge:
+        if (ours, theirs) not in self._merges:
+            more = driver_settings(_attributes(self._home.repository))
+            self._merges = {
+                (ours, theirs): merge(self._home.repository, ours, theirs, subject, more)
+            }
+        return self._merges[ours, theirs]
+
+    def _commit_artifacts(self) -> None:
+        """Commit the artifacts that its Dev left, such as an escalation: no daemon runs there."""
+        how = ("--porcelain", "--untracked-files=normal")
+        if not self.repository.git.run("status", *how, "--", PLANNING_ROOT).out:
+            return
+        words = [sys.executable, "-P", "-m", "yolo_fs", "run", "--once", "-C", self.root]
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(
+                words,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=_ONCE_S,
+            )
+
+    def close(self) -> None:
+        """End what runs there for the merge; its files stay."""
+        self._verifier.close()
+        self.repository.close()
+
+
+class DevTrees:
+    """The work trees of the Devs of one phase.
+
+    They lie in the state folder of the user: beside the repository they would be in the way, and
+    below `.git` some hosts write nothing.
+    """
+
+    def __init__(self, home: Branch, tell: Listener):
+        self._home, self._tell = home, tell
+        self._open: dict[str, DevTree] = {}
+
+    def open(self, act: Act) -> DevTree:
+        """Return the work tree of the Dev of an act's plan, made or brought up to the branch.
+
+        Raises:
+            YoloError: GIT_FAILED, GIT_MISSING, STORAGE_FAILED.
+        """
+        name = f"{DEPARTMENT_BY_NAME[act.department].prefix if act.department else ''}{act.plan}"
+        below = f"{DEV_BRANCHES}/{self._home.id}/{name}"
+        root = next((path for path in self._made() if os.path.basename(path) == name), "")
+        if root:
+            tree = self.found(root)
+            tree.catch_up(lambda: self._free_branch(below))
+            return tree
+        root = os.path.join(self._make_folder(), name)
+        tip = str(self._home.repository.head().tip)
+        made = add_work_tree(self._home.repository, root, self._free_branch(below), tip)
+        return self._keep(made)
+
+    def found(self, root: str) -> DevTree:
+        """Return a work tree that is there already."""
+        return self._open.get(root) or self._keep(Repository(root))
+
+    def _keep(self, repository: Repository) -> DevTree:
+        tree = DevTree(repository, self._home, self._tell)
+        self._open[repository.root] = tree
+        return tree
+
+    def close(self) -> None:
+        """Remove the work trees that have nothing which the branch lacks; tell which ones stay."""
+        for root in tuple(self._made()):
+            tree = self.found(root)
+            branch = tree.branch
+            tree.close()
+            if not remove_work_tree(self._home.repository, root, branch):
+                self._tell("tree.kept", {"path": root, "branch": branch})
+        self._open.clear()
+
+    def _made(self) -> Iterator[str]:
+        """Yield the work trees of the phase that are there."""
+        folder = os.path.realpath(self._folder())
+        for facts in self._home.repository.list_work_trees():
+            root = os.path.realpath(facts["worktree"])
+            if os.path.dirname(root) == folder and os.path.isdir(root):
+                yield root
+
+    def _folder(self) -> str:
+        return os.path.join(self._folder_of_repository(), str(self._home.id))
+
+    def _folder_of_repository(self) -> str:
+        common = self._home.repository.common_dir
+        digits = hashlib.sha256(os.fsencode(common)).hexdigest()[:_ID_DIGITS]
+        name = f"{os.path.basename(self._home.repository.root)}-{digits}"
+        return os.path.join(make_state_folder(), _FOLDER, name)
+
+    def _make_folder(self) -> str:
+        folder = self._folder_of_repository()
+        for path in (os.path.dirname(folder), folder, self._folder()):
+            private_directory(path)
+        return self._folder()
+
+    def _free_branch(self, name: str) -> str:
+        """Return the first free name: work that was not merged keeps the branch that it is on."""
+        number, free = 1, name
+        while self._home.repository.tip(f"refs/heads/{free}"):
+            number += 1
+            free = f"{name}-{number}"
+        return free
+
+
+def _attributes(repository: Repository) -> str:
+    return os.path.join(repository.own_dir, FOLDER, "attributes")
+
+
+def _describe_conflict(commit: str, paths: tuple[str, ...]) -> str:
+    """Return what a Dev needs to do its work again where the branch has changed meanwhile."""
+    name = commit[:SHORT]
+    files = shortened([safe(path) for path in paths], _SHOWN, shown_by=f"'git show {name}'")
+    return (
+        f"its commit {name} does not fit the branch, which has changed meanwhile: {files}. "
+        f"'git show {name}:{safe(paths[0])}' is what you made, the file as it stands is the "
+        "branch's: make it again, so that both hold"
+    )
