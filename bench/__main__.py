@@ -41,10 +41,10 @@ NAMES = (
     "faults",
     "observer",
     "libraries",
-    "company",
+    "runner",
 )
 OVERVIEW = "goals"
-APART = ("mcp", "swarm", "faults", "observer", "libraries", "company")
+APART = ("mcp", "swarm", "faults", "observer", "libraries", "runner")
 """What takes long: run by its own name alone."""
 
 

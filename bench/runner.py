@@ -60,15 +60,15 @@ def run(options: Options) -> Iterator[Table]:
     )
     cuts = quantiles(gaps, n=20)
     yield Table(
-        "Company: from the end of an act to the first line of the next agent",
+        "Runner: from the end of an act to the first line of the next agent",
         ("", "p50 ms", "p95 ms", "acts"),
         (("a department, warm", ms(cuts[9]), ms(cuts[18]), str(len(gaps))),),
         ("with the check and the commit of what was written, and the start of Python",),
     )
-    crowd = _ran(options, "crowd", len(WORKING), options.pick(100, 5))
+    crowd = _ran(options, "crowd", len(WORKING), options.pick(100, 5), plans=options.pick(8, 2))
     share = 100 * crowd.used_s / crowd.seconds
     yield Table(
-        "Company: the runner's own process, three departments that print 50 lines a second",
+        "Runner: its own process, with Devs in work trees, each agent prints 50 lines a second",
         ("most agents at once", "MB", "processor s", "% of a processor", "acts"),
         ((str(crowd.most_at_work), f"{crowd.memory_mb:.0f}", f"{crowd.used_s:.1f}", f"{share:.0f}",
           str(len(crowd.acts))),),
@@ -78,15 +78,15 @@ def run(options: Options) -> Iterator[Table]:
         for name, most in sorted(crowd.briefs.items())
     )
     yield Table(
-        "Company: what an agent is told", ("agent", "tokens, definition", "tokens, brief"), rows
+        "Runner: what an agent is told", ("agent", "tokens, definition", "tokens, brief"), rows
     )
     yield goal_table(
-        "Goals: company",
+        "Goals: runner",
         [Goal("from an act to the next, p50 in ms", 1000 * cuts[9], _TARGET_MS)],
     )
 
 
-def _ran(options: Options, name: str, departments: int, lines: int) -> _Run:
+def _ran(options: Options, name: str, departments: int, lines: int, plans: int = 1) -> _Run:
     folder = Path(options.scratch) / name
     folder.mkdir()
     script, log = folder / "agent.py", folder / "acts.jsonl"
@@ -97,6 +97,9 @@ def _ran(options: Options, name: str, departments: int, lines: int) -> _Run:
     make(root, environment, names)
     command = [sys.executable, "-P", "-m", "yolo_fs", "go", "a login", "--json", "--max-agents",
                "8", "--with", f"{sys.executable} -P {script}"]  # fmt: skip
+    if plans > 1:
+        command.append("--worktrees")
+        environment["YOLO_FS_DEMO_PLANS"] = str(plans)
     used = mb = 0.0
     at_work, most = 0, 0
     events: list[dict[str, Any]] = []
