@@ -22,7 +22,6 @@ from yolo_fs.daemon.health import acquire
 from yolo_fs.git.obstacles import Obstacles
 from yolo_fs.git.refs import Remote
 from yolo_fs.git.repository import Repository
-from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.system.bell import SCHEMES
 from yolo_fs.system.journal import Journal
 from yolo_fs.team.lane import Lane
@@ -32,7 +31,7 @@ from yolo_fs.team.membership import join as join_team
 from yolo_fs.team.membership import leave as leave_team
 from yolo_fs.team.overview import ExpectedConflict, TeamObserver, lines_of
 from yolo_fs.team.overview import forecast as conflicts_of
-from yolo_fs.team.reconcile import LONGEST_TTL_S, TTL_S, TeamLease, TeamOverview
+from yolo_fs.team.reconcile import LEASES, LONGEST_TTL_S, TTL_S, TeamLease, TeamOverview
 from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
@@ -203,7 +202,7 @@ def lease_list(invocation: Invocation) -> Reply:
 
 
 @verb("take", example="yolo-fs team lease take backend", parent=lease)
-@click.argument("department", type=click.Choice([name.value for name in WORKING_NAMES]))
+@click.argument("department", type=click.Choice([*LEASES]))
 @click.option(
     "--ttl",
     "ttl_s",
@@ -235,7 +234,7 @@ def lease_take(invocation: Invocation, *, department: str, ttl_s: int | None) ->
 
 
 @verb("release", example="yolo-fs team lease release backend", parent=lease)
-@click.argument("department", type=click.Choice([name.value for name in WORKING_NAMES]))
+@click.argument("department", type=click.Choice([*LEASES]))
 def lease_release(invocation: Invocation, *, department: str) -> Reply:
     """Give back a lease that this clone holds: everybody may publish for the department again."""
     with _open_lane(invocation) as (lane, membership):

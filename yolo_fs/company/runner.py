@@ -11,7 +11,7 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -24,8 +24,9 @@ from yolo_fs.company.brief import brief_of, variables_of
 from yolo_fs.company.dev_trees import DevTree, DevTrees
 from yolo_fs.company.hosts import HostProgram
 from yolo_fs.company.on_behalf import commit_source, put_answer, spoken_of
+from yolo_fs.company.one_runner import alone
 from yolo_fs.company.roles import gaps_of, make_plugin, path_with_us
-from yolo_fs.company.runs import FOLDER, Listener, Run, RunAct, intent_of, new_run, runs, save
+from yolo_fs.company.runs import Listener, Run, RunAct, intent_of, new_run, runs, save
 from yolo_fs.company.workers import Worker, Workers
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Reason, YoloError, safe, shortened
@@ -38,10 +39,7 @@ from yolo_fs.progress.signoff import PhaseSignOff
 from yolo_fs.protocol.chains import CHAINS, GOES_ON
 from yolo_fs.protocol.departments import Dept, Role
 from yolo_fs.reports.status import CandidateState
-from yolo_fs.system.lock import hold, holder
-from yolo_fs.system.store import private_directory
 from yolo_fs.tasks.claims import overlap
-from yolo_fs.workspace.own_files import company_lock_path
 from yolo_fs.workspace.settings import Settings
 
 _WATCHED_S = 1.0
@@ -158,6 +156,7 @@ class Runner:
         self._done: list[dict[str, object]] = []
         """The acts that are done and not saved; the start of the next one saves them as well."""
         self._interrupts = 0
+        self._is_alone: Callable[[], bool] = lambda: True
         self._analysis_wanted = False
         self._quiet_from: float | None = None
         self._quiet_tip: str | None = None
@@ -187,7 +186,7 @@ class Runner:
 
         `analyze`: classify the intent first, where the branch has nothing of the phase.
         """
-        with self._alone():
+        with alone(self._repository, self._branch.settings, self._tell) as self._is_alone:
             self._analysis_wanted = analyze and not self._is_begun
             self._take_over(intent)
             self._tell("run.started", {"run": self._run.id, "phase": str(self._branch.id)})
@@ -214,23 +213,6 @@ class Runner:
                 act.ended, act.outcome = now, "ended with its run"
         self._run.ended, self._run.outcome = now, outcome
         save(self._repository, self._run)
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        self._repository.make_own_dir()
-        lock = company_lock_path(self._repository)
-        held = hold(lock)
-        if held is None:
-            other = holder(lock)
-            who = f"process {other.pid}" if other and other.pid else "another process"
-            raise YoloError(
-                Reason.LOCK_TIMEOUT,
-                f"{who} runs the company here already",
-                hint="'yolo-fs company runs' shows what it does; end it with Ctrl-C where it runs.",
-            )
-        with held:
-            private_directory(os.path.join(self._repository.own_dir, FOLDER))
-            yield
 
     def _take_over(self, intent: str) -> None:
         """Continue an unfinished run, with the agents that it left.
@@ -684,6 +666,9 @@ class Runner:
         if (now := self._workers.clock.now()) - self._watched_at >= _WATCHED_S:
             self._keep_watched()
             self._watched_at = now
+            if not self._interrupts and not self._is_alone():
+                self._tell("run.overtaken", {"run": self._run.id})
+                self.interrupt_once()
         for worker in self._workers:
             if self._workers.has_just_ended(worker):
                 put_answer(self._branch, self._host, worker)

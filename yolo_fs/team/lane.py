@@ -26,15 +26,22 @@ from yolo_fs.git.commit import CommitRequest, Committer
 from yolo_fs.git.obstacles import Obstacles
 from yolo_fs.git.refs import Remote
 from yolo_fs.git.repository import Head, Repository
-from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.system.bell import Bell
 from yolo_fs.system.files import Stamp, stamp_at
+from yolo_fs.system.lock import holder
 from yolo_fs.system.store import make_folders, write_json
 from yolo_fs.system.watch import Watcher
 from yolo_fs.team.meeting import HeldBack, TeamMeeting, TeamStanding, observing_meeting
 from yolo_fs.team.membership import Membership, membership_of
-from yolo_fs.team.reconcile import PathVersion, TeamLease, department_of, path_of
-from yolo_fs.workspace.own_files import LINES, TEAM, TEAM_LANE
+from yolo_fs.team.reconcile import (
+    COMPANY,
+    LEASES,
+    PathVersion,
+    TeamLease,
+    department_of,
+    path_of,
+)
+from yolo_fs.workspace.own_files import LINES, TEAM, TEAM_LANE, company_lock_path
 from yolo_fs.workspace.settings import Settings
 
 BUSY_S, QUIET_S = 0.5, 10.0
@@ -183,7 +190,12 @@ class Lane:
         """Return the leases as the remote has them."""
         self._fetch()
         tip = self._meeting.team_tip()
-        return tuple(self._meeting.lease_at(tip, dept) for dept in WORKING_NAMES)
+        return tuple(self._meeting.lease_at(tip, dept) for dept in LEASES)
+
+    def holds(self, dept: str) -> bool:
+        """Return whether this clone holds a lease, as far as was heard from the remote."""
+        lease = self._meeting.lease_at(self._meeting.team_tip(), dept)
+        return lease.holder == self._membership.clone
 
     def pass_lease(
         self, dept: str, to: str, before: TeamLease, *, ttl_s: int | None = None
@@ -253,7 +265,7 @@ class Lane:
         """
         tip = self._meeting.team_tip()
         wanted = {each.what for each in exchange.held if each.reason is Reason.LEASE_HELD}
-        leases = [self._meeting.lease_at(tip, dept) for dept in WORKING_NAMES]
+        leases = [self._meeting.lease_at(tip, dept) for dept in LEASES]
         blocking = [each for each in leases if f"{each.dept}: {safe(each.holder)}" in wanted]
         self._watched = {
             dept: watch
@@ -280,8 +292,11 @@ class Lane:
     def beat(self) -> None:
         """Send a heartbeat for each lease that this clone holds, when one is due."""
         tip = self._meeting.team_tip()
-        for dept in WORKING_NAMES:
+        for dept in LEASES:
             lease = self._meeting.lease_at(tip, dept)
+            if dept == COMPANY and holder(company_lock_path(self._repository)) is None:
+                self._beats.pop(dept, None)  # a runner that was killed gives no sign of life
+                continue
             if lease.holder != self._membership.clone:
                 if self._beats.pop(dept, None) is not None:
                     self._emit("team.lease_lost", "", lease._asdict())
@@ -303,7 +318,7 @@ class Lane:
         It goes to its original holder, or to whoever has followed that one.
         """
         tip, now = self._meeting.team_tip(), time.monotonic()
-        for dept in WORKING_NAMES:
+        for dept in LEASES:
             lease = self._meeting.lease_at(tip, dept)
             if lease.holder != self._membership.clone or not lease.lent_by:
                 continue

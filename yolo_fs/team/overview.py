@@ -15,13 +15,13 @@ from yolo_fs.git.history import LoggedCommit, log, read_commit
 from yolo_fs.git.isolated import isolated_git
 from yolo_fs.git.repository import MAIN_LINES, Head, Repository, Setting
 from yolo_fs.git.runner import Git
-from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.protocol.workflow import Trailer
 from yolo_fs.system.lock import holder
 from yolo_fs.team.membership import Membership, membership_of, memberships_beside
 from yolo_fs.team.merge_driver import DRIVER, command
 from yolo_fs.team.origin import clone_in, is_proved
 from yolo_fs.team.reconcile import (
+    LEASES,
     CloneStanding,
     HeldLease,
     PathVersion,
@@ -118,7 +118,7 @@ class TeamObserver:
         )
 
     def _leases(self, meeting: TeamMeeting, tip: str | None) -> Iterator[HeldLease]:
-        for dept in WORKING_NAMES:
+        for dept in LEASES:
             lease = meeting.lease_at(tip, dept)
             if lease.holder:
                 passed = self._passed.get(dept, 0)

@@ -28,6 +28,7 @@ from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.reasons import Reason
 from yolo_fs.core.timestamps import iso
+from yolo_fs.protocol.departments import WORKING_NAMES
 
 
 class PathVersion(NamedTuple):
@@ -286,6 +287,9 @@ def _lines_of(data: bytes) -> list[str]:
 
 
 FOLDER = ".yolo-team/leases"
+COMPANY = "company"
+"""The lease of whoever runs the company of the team; the other leases are of departments."""
+LEASES = (*(name.value for name in WORKING_NAMES), COMPANY)
 TTL_S = 60
 """TTL of a lease: after so many seconds without a heartbeat, another clone may take it over."""
 LONGEST_TTL_S = 3600
@@ -295,9 +299,10 @@ _NOBODY_KNOWN = "?"
 
 
 class TeamLease(NamedTuple):
-    """The lease of one department."""
+    """The lease of one department, or that of the company's runner."""
 
     dept: str
+    """One of `LEASES`."""
     holder: str
     """Clone that holds it; empty when it is free."""
     epoch: int

@@ -50,6 +50,11 @@ def company_lock_path(repository: Repository) -> str:
     return os.path.join(repository.own_dir, "company.lock")
 
 
+def team_company_lock_path(repository: Repository, team: str) -> str:
+    """Return the path of the lock that allows one runner for the work trees of a team."""
+    return os.path.join(repository.common_dir, f"yolo-fs/company-{team}.lock")
+
+
 def lock_in(own_dir: str) -> str:
     """Return the lock of the work tree that keeps our files in this folder."""
     return os.path.join(own_dir, "daemon.lock")
