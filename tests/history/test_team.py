@@ -285,6 +285,32 @@ def asked_again(team: Team, kind: str) -> list[str]:
     return list(came_later(phase, kind, DEFAULT_DEPARTMENT))
 
 
+def test_a_branch_that_goes_on_from_its_merge_has_the_order_of_the_main_line(team: Team) -> None:
+    summarise(team)
+    path = ".yolo-planning/phases/01-auth/verification.jsonl"
+    team.git("branch", "main-line", "HEAD~2")
+    team.artifact(
+        "verification.jsonl",
+        (team.examples / "verification/ok/pass_with_warning.jsonl").read_text(),
+    )
+    team.once()
+    with Repository(str(team.root)) as repository:
+        at_work = Facts(repository, load(repository.root))
+        at_work.facts(team.head())
+        (before,) = at_work.past_of(path)
+        branch = team.git("branch", "--show-current")
+        team.git("checkout", "-q", "main-line")
+        team.git("merge", "-q", "--no-ff", "-m", "Merge the department", branch)
+        team.git("checkout", "-q", branch)
+        team.git("merge", "-q", "--ff-only", "main-line")
+        begins = Facts(repository, load(repository.root))
+        for one in (at_work, begins):
+            one.facts(team.head())
+        (after,) = at_work.past_of(path)
+        assert after.position < before.position
+        assert at_work.past_of(path) == begins.past_of(path)
+
+
 @pytest.mark.proves("002:121")
 def test_a_verdict_that_a_revert_brings_back_has_judged_nothing_since(team: Team) -> None:
     summarise(team)

@@ -340,8 +340,10 @@ class HistoryIndex:
         values = _bytes(path), after.height, after.at_s, after.oid
         return [PathChange(*row) for row in self._rows(query, *values)]
 
-    def mark_of(self, path: str) -> tuple[str, int]:
-        """Return a value that changes whenever `past_of` may: the last change, and the count."""
+    def mark_of(self, path: str) -> tuple[str, int, object]:
+        """Return a value that changes whenever `past_of` may: the last change, the count, and the
+        reading that has their positions.
+        """
         last = self.last_change(path)
         if self._is_last:
             rows = self._rows("select count from paths where path = ? and ? >= 0", _bytes(path))
@@ -351,7 +353,7 @@ class HistoryIndex:
                 " join commits c on c.row = h.row where p.path = ? and +c.position <= ?"
             )
             rows = self._rows(query, _bytes(path))
-        return last.oid, rows[0][0] if rows else 0
+        return last.oid, rows[0][0] if rows else 0, self.reading
 
     def work_on(self, plan: str) -> tuple[IndexedCommit, ...]:
         """Return the commits whose scope names a plan, oldest first."""

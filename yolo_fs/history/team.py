@@ -85,8 +85,8 @@ _Question = tuple[str | None, Switches, str, tuple[str, ...]]
 class _Past:
     """The versions of an artifact that have been read."""
 
-    mark: tuple[str, int]
-    """Value of `HistoryIndex.mark_of`: the last change, and how many there are."""
+    mark: tuple[str, int, object]
+    """Value of `HistoryIndex.mark_of`: the last change, how many there are, and the reading."""
     last: PathChange
     blob: str
     versions: tuple[Version, ...]
@@ -125,7 +125,7 @@ class Team:
         self._made: dict[tuple[str, str], str | None] = {}
         """Commit and path → the resulting blob, where many were requested."""
         self._made_asked = 0
-        self._givers: dict[str, tuple[PathChange, str, PathChange]] = {}
+        self._givers: dict[str, tuple[tuple[PathChange, str, object], PathChange]] = {}
         """Verdict → its last change and its content, and the commit that gave it that content."""
         self._derived: dict[str, tuple[object, Any]] = {}
         """Name → basis of a derived value, and the value."""
@@ -451,8 +451,8 @@ class Team:
         history = self.history_index
         mark = history.mark_of(path)
         changes = history.past_of(path, known.last) if known else []
-        # Everything read comes before everything new, and is still there.
-        if known is None or known.mark[1] + len(changes) != mark[1]:
+        # Everything read comes before everything new, and is still there, at its place.
+        if known is None or known.mark[1] + len(changes) != mark[1] or known.mark[2] != mark[2]:
             changes, known = history.past_of(path), None
         blob, fresh = known.blob if known else "", []
         # If only one commit has changed it, its present content is what that commit made.
@@ -776,10 +776,11 @@ class Team:
         path, last = place.path, self.history_index.last_change(place.path)
         if place.artifact.kind not in JUDGED_BY:
             return last
+        basis = last, blob, self.history_index.reading
         known = self._givers.get(path)
-        if known is None or known[:2] != (last, blob):
-            known = self._givers[path] = last, blob, self._find_giver(path, blob) or last
-        return known[2]
+        if known is None or known[0] != basis:
+            known = self._givers[path] = basis, self._find_giver(path, blob) or last
+        return known[1]
 
     def _find_giver(self, path: str, blob: str) -> PathChange | None:
         """Return the latest commit that gave a path its content, and is no revert; a merge where no
