@@ -187,6 +187,55 @@ def test_a_verdict_on_a_branch_that_is_not_merged_judges_nothing_until_it_is(
     assert turn_of(one.phase("base")) == SIGNS_OFF
 
 
+def merge_what_was_squashed(one: Real) -> None:
+    """Squash the phase to `base`, and merge its branch for real."""
+    git(one.root, "checkout", "-q", "-b", "base", "begin")
+    git(one.root, "merge", "-q", "--squash", "main")
+    git(one.root, "commit", "-q", "-m", "Login (#1)")
+    git(one.root, "merge", "-q", "--no-ff", "-X", "ours", "-m", "Merge main", "main")
+
+
+@pytest.mark.parametrize("failed_before", [(), ("qa-code.jsonl",)])
+def test_a_branch_that_is_merged_after_its_squash_opens_nothing(
+    tmp_path: Path, failed_before: Sequence[str]
+) -> None:
+    verdicts = [event for event in BEFORE_SIGN_OFF if event.name in failed_before]
+    failed = [event._replace(lines=({**event.lines[0], "r": "FAIL"},)) for event in verdicts]
+    one = real(tmp_path, [*failed, *BEFORE_SIGN_OFF])
+    assert turn_of(one.phase()) == SIGNS_OFF
+    merge_what_was_squashed(one)
+    assert turn_of(one.phase("base")) == SIGNS_OFF
+
+
+def test_a_merge_of_verdicts_that_the_branch_had_judges_nothing_since(tmp_path: Path) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    texts = {name: text_of(one, name) for name in VERDICTS}
+    git(one.root, "checkout", "-q", "-b", "qa", "main")
+    git(one.root, "rm", "-q", *(f"{FOLDER}/{name}" for name in VERDICTS))
+    git(one.root, "commit", "-q", "-m", "chore: without verdicts")
+    git(one.root, "branch", "base")
+    puts(one, texts)
+    git(one.root, "checkout", "-q", "base")
+    git(one.root, "merge", "-q", "--squash", "qa")
+    git(one.root, "commit", "-q", "-m", "QA (#2)")
+    assert turn_of(one.phase("base")) == SIGNS_OFF
+    plan = text_of(one, "01-01.plan.jsonl")
+    puts(one, {"01-01.plan.jsonl": plan.replace("Green", "All green")})
+    assert turn_of(one.phase("base")) == ("qa", "qa")
+    git(one.root, "merge", "-q", "--no-ff", "-m", "Merge qa", "qa")
+    assert turn_of(one.phase("base")) == ("qa", "qa")
+
+
+def test_a_fail_that_was_taken_back_on_the_way_to_a_merge_was_given(tmp_path: Path) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    git(one.root, "checkout", "-q", "-b", "side", "main")
+    puts(one, {"qa-code.jsonl": text_of(one, "qa-code.jsonl").replace('"PASS"', '"FAIL"')})
+    git(one.root, "revert", "--no-edit", "HEAD")
+    git(one.root, "checkout", "-q", "main")
+    git(one.root, "merge", "-q", "--no-ff", "-m", "Merge side", "side")
+    assert turn_of(one.phase()) != SIGNS_OFF
+
+
 def test_verdicts_of_one_commit_each_judge_what_came_before_it(tmp_path: Path) -> None:
     one = real(tmp_path, BEFORE_SIGN_OFF)
     texts = {name: text_of(one, name) for name in VERDICTS}

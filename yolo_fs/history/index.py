@@ -111,6 +111,8 @@ class HistoryIndex:
         """The tips that `read_beyond` has read up to."""
         self._last: dict[str, PathChange] = {}
         """Path → its last change up to the tip, as far as it was queried."""
+        self._line: dict[int, IndexedCommit] = {}
+        """Position → the commit of the branch's own line, as far as it was queried."""
         self._by_name: dict[str, dict[object, Any]] = {}
         """Task or plan → question → answer that rests on the commits that name it."""
         repository.ends_with_it(self)
@@ -160,7 +162,7 @@ class HistoryIndex:
         beyond = database.rows("select 1 from commits where position > ? limit 1", place)
         self._is_last = not beyond
         if not goes_on:
-            self._last, self._by_name = {}, {}
+            self._last, self._by_name, self._line = {}, {}, {}
             self.reading = object() if before else self.reading
             return
         query = "select subject, ours, changes from commits where position > ?"
@@ -222,6 +224,19 @@ class HistoryIndex:
         """
         rows = self._rows("select position from commits where oid = ? and +position <= ?", commit)
         return int(rows[0][0]) if rows else NOWHERE
+
+    def has_brought(self, oid: str, position: int, paths: Set[str]) -> bool:
+        """Return whether the branch changed in one of the paths where a commit came to it. A merge
+        brings nothing that the branch had before, such as by a squash, or that it does not take.
+        """
+        if position not in self._line:
+            query = f"select {_COMMIT} where c.position = ? and c.position <= ?"
+            last = self._commits(f"{query} order by c.height desc limit 1", position)
+            if not last:
+                return True
+            self._line[position] = last[0]
+        line = self._line[position]
+        return line.oid == oid or not line.paths.isdisjoint(paths)
 
     def commit(self, name: str) -> SourceCommit | None:
         """Return the commit of this history with an abbreviated hash; None unless it is unique."""

@@ -125,7 +125,7 @@ class Team:
         self._made: dict[tuple[str, str], str | None] = {}
         """Commit and path → the resulting blob, where many were requested."""
         self._made_asked = 0
-        self._givers: dict[str, tuple[tuple[PathChange, str, object], PathChange]] = {}
+        self._givers: dict[str, tuple[object, PathChange]] = {}
         """Verdict → its last change and its content, and the commit that gave it that content."""
         self._derived: dict[str, tuple[object, Any]] = {}
         """Name → basis of a derived value, and the value."""
@@ -452,13 +452,18 @@ class Team:
         mark = history.mark_of(path)
         changes = history.past_of(path, known.last) if known else []
         # Everything read comes before everything new, and is still there, at its place.
-        if known is None or known.mark[1] + len(changes) != mark[1] or known.mark[2] != mark[2]:
+        if (
+            known is None
+            or known.mark[1] + len(changes) != mark[1]
+            or known.mark[2] != mark[2]
+            or not all(self._has_brought(change, {path}) for change in changes)
+        ):
             changes, known = history.past_of(path), None
         blob, fresh = known.blob if known else "", []
         # If only one commit has changed it, its present content is what that commit made.
         is_only = mark[1] == 1 and path in self._blobs
         blobs = {mark[0]: self._blobs[path]} if is_only else self._blobs_after(changes, path)
-        for change in changes:
+        for change in self._without_copies(path, changes, blobs):
             made = blobs.get(change.oid)
             if made and made != blob:
                 fresh.append((change, made))
@@ -561,10 +566,22 @@ class Team:
             work = (
                 Work(plan, commit.at_s, commit.height, commit.position, commit.paths, commit.oid)
                 for commit in commits
-                if commit.paths or self._is_partial  # else it is empty, and no work
+                if self._is_new(commit)
             )
             known = self._works[plan] = mark, tuple(work)
         return known[1]
+
+    def _is_new(self, commit: IndexedCommit) -> bool:
+        """Return whether a commit changed the branch: an empty one is no work."""
+        return self._is_partial or bool(commit.paths and self._has_brought(commit, commit.paths))
+
+    def _has_brought(self, commit: IndexedCommit | PathChange, paths: Set[str]) -> bool:
+        """Return whether the branch changed in one of the paths where a commit came to it. A clone
+        without trees does not know.
+        """
+        return self._is_partial or self.history_index.has_brought(
+            commit.oid, commit.position, paths
+        )
 
     def _changes_in(self, filed: Sequence[Filed]) -> tuple[tuple[Work, ...], tuple[Work, ...]]:
         """Return the commits of `_find_changes_by_others` that name no plan, and those that do."""
@@ -613,7 +630,8 @@ class Team:
         if known is None or known.reading is not history.reading or after < known.after:
             known = _SourceChanges(history.reading, after, after, {})
         if known.up_to < at:
-            for change in map(_with_folders, history.made_by_others(known.up_to)):
+            made = filter(self._is_new, history.made_by_others(known.up_to))
+            for change in map(_with_folders, made):
                 for path in change.touched:
                     known.by_path.setdefault(path, []).append(change)
             known = self._changes = known._replace(up_to=at)
@@ -774,25 +792,49 @@ class Team:
         back is as old as it was: nobody has judged again.
         """
         path, last = place.path, self.history_index.last_change(place.path)
-        if place.artifact.kind not in JUDGED_BY:
+        is_verdict = place.artifact.kind in JUDGED_BY
+        if not is_verdict and self._has_brought(last, {path}):
             return last
-        basis = last, blob, self.history_index.reading
+        basis = self.history_index.mark_of(path), blob
         known = self._givers.get(path)
         if known is None or known[0] != basis:
-            known = self._givers[path] = basis, self._find_giver(path, blob) or last
+            giver = self._find_giver(path, blob, counts_reverts=not is_verdict)
+            known = self._givers[path] = basis, giver or last
         return known[1]
 
-    def _find_giver(self, path: str, blob: str) -> PathChange | None:
-        """Return the latest commit that gave a path its content, and is no revert; a merge where no
-        other commit did.
+    def _find_giver(self, path: str, blob: str, *, counts_reverts: bool) -> PathChange | None:
+        """Return the latest commit that gave a path its content; a merge where no other commit did,
+        and none of what a merge brings that the branch had before.
         """
         if self.history_index.mark_of(path)[1] < 2:
             return None
-        given = [one for one in self.history_index.past_of(path) if not one.is_restoring]
+        given = [
+            one
+            for one in self.history_index.past_of(path)
+            if (counts_reverts or not one.is_restoring) and self._has_brought(one, {path})
+        ]
         made = self._blobs_after(given, path)
         same = [one for one in given if made[one.oid] == blob]
         written = [one for one in same if len(self._repository.parents(one.oid)) < 2]
         return max(written or same, key=lambda one: (one.position, one.height), default=None)
+
+    def _without_copies(
+        self, path: str, changes: Iterable[PathChange], blobs: Mapping[str, str | None]
+    ) -> Iterator[PathChange]:
+        """Yield the changes of a path, but for those on the way of a merge to what the branch had
+        before from elsewhere, such as by a squash. What was taken back on the way is not left out.
+        """
+        on_line = {one: self._has_brought(one, {path}) for one in changes}
+        last = {one.position: one.oid for one, is_own in on_line.items() if not is_own}
+        own = [one.oid for one, is_own in on_line.items() if is_own]
+        copies = set()
+        for position, oid in last.items():
+            same = [each for each in own if blobs.get(each) == blobs.get(oid) is not None]
+            if same and not any(self._repository.is_ancestor(each, oid) for each in same):
+                copies.add(position)
+        for one, is_own in on_line.items():
+            if is_own or one.position not in copies:
+                yield one
 
     def _plans_beside(self, place: Place) -> frozenset[str]:
         """Return the ids of the plans in the folder of an artifact whose form depends on them."""
