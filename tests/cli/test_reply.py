@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from yolo_fs.cli.reply import columns_that_fit, console_for, draw_columns
+from yolo_fs.cli.reply import build_rich_console, columns_that_fit, console_for, draw_columns
 
 LETTERS = "ab  é→漢🙂'\"[]:{}%\n\t1\u0301\u200d·"
 
@@ -65,3 +65,31 @@ def test_a_table_is_the_table_that_rich_prints(seed: int, monkeypatch: pytest.Mo
     assert all(part[0] == 0 for part in parts) and len(parts) < max(columns, 2)
 
     assert ours.getvalue() == theirs.getvalue()
+
+
+def printed(text: str, width: int) -> list[str]:
+    out = io.StringIO()
+    build_rich_console(out, force_terminal=True, width=width).print(text)
+    return out.getvalue().splitlines()
+
+
+COMMAND = "yolo-fs gate why ux-complete --phase 01-a-phase-with-a-long-name"
+PATH = ".yolo-planning/phases/01-a-phase-with-a-long-name/critique.jsonl"
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"  no plan of the phase  → {COMMAND}",
+        f"{PATH}: say '{COMMAND}' or so",
+        f"all ({COMMAND}) of",
+    ],
+)
+def test_a_terminal_of_any_width_gets_commands_and_paths_whole(line: str, width: int) -> None:
+    lines = printed(line, width)
+    assert " ".join(map(str.strip, lines)).split() == line.split()
+    for whole in (COMMAND, PATH):
+        assert line.count(whole) == sum(each.count(whole) for each in lines)
+    words = [each for each in lines if COMMAND not in each and PATH not in each]
+    assert all(len(each) <= width for each in words)

@@ -9,6 +9,7 @@ import contextlib
 import functools
 import io
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -244,15 +245,47 @@ def print_finding(finding: Finding) -> None:
 def console_for(stream: Any) -> Console:
     """Return a console that uses colour only on a terminal and interprets no markup."""
     drawn = stream.isatty() or any(map(os.environ.get, ("FORCE_COLOR", "TTY_COMPATIBLE")))
-    return _build_rich_console(stream) if drawn else cast("Console", _PlainConsole(stream))
+    return build_rich_console(stream) if drawn else cast("Console", _PlainConsole(stream))
 
 
-def _build_rich_console(stream: Any) -> Console:
+def build_rich_console(stream: Any, **how: Any) -> Console:
+    """Return a console that colours where it may. `how`: as rich takes it."""
     from rich.console import Console
 
-    return Console(
-        file=stream, highlight=False, markup=False, emoji=False, soft_wrap=not stream.isatty()
+    class WrappingConsole(Console):
+        def print(self, *told: Any, soft_wrap: bool | None = None, **how: Any) -> None:
+            is_text = all(isinstance(each, str) for each in told)
+            if is_text and not (soft_wrap or self.soft_wrap or "no_wrap" in how):
+                told, soft_wrap = (wrapped(" ".join(told), self.width),), True
+            super().print(*told, soft_wrap=soft_wrap, **how)
+
+    by_itself = {"soft_wrap": not (stream.isatty() or how)}
+    return WrappingConsole(
+        file=stream, highlight=False, markup=False, emoji=False, **{**by_itself, **how}
     )
+
+
+_WHOLE = re.compile(r"\s*(?:→ .*|(?<!\w)'[^']*'(?!\w)\S*|\(?yolo-fs [a-z][^);]*[);]*|\S+)")
+"""What is not broken: a command, a quotation, and a word, which may be a path."""
+
+
+def wrapped(text: str, width: int) -> str:
+    """Return a text whose lines end at a width, or after a command or path that is longer."""
+    return "\n".join(each for line in text.split("\n") for each in _wrap(line, width))
+
+
+def _wrap(line: str, width: int) -> Iterator[str]:
+    from rich.cells import cell_len
+
+    indent = line[: len(line) - len(line.lstrip())]
+    begun = ""
+    for part in _WHOLE.findall(line):
+        if begun.strip() and cell_len(begun + part.rstrip()) > width:
+            yield begun.rstrip()
+            begun = indent + part.lstrip()
+        else:
+            begun += part
+    yield begun.rstrip()
 
 
 def _is_plain(value: Any) -> bool:
@@ -281,7 +314,7 @@ class _PlainConsole:
 
     @functools.cached_property
     def _rich(self) -> Console:
-        return _build_rich_console(self.file)
+        return build_rich_console(self.file)
 
 
 Cell = tuple[str, str]

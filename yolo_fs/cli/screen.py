@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from yolo_fs.artifacts.verdicts import Held, Rejected
 from yolo_fs.cli.board import MANY, SIGNS, beginning, draw_steps, height_of_steps
 from yolo_fs.cli.inbox import lines_of
-from yolo_fs.cli.reply import Reply, console_for
+from yolo_fs.cli.reply import Reply, build_rich_console, console_for
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import safe
 from yolo_fs.git.repository import Repository
@@ -355,24 +355,12 @@ def _put_below(text: str) -> None:
 
 def drawn(reply: Reply) -> str:
     """Return the text of a reply, with the terminal's colours and width if there is one."""
-    from rich.console import Console
-
     text = io.StringIO()
     terminal = console_for(sys.stdout)
-    width, height = (terminal.width, terminal.height) if terminal.is_terminal else (None, None)
-    console = (
-        Console(
-            file=text,
-            force_terminal=True,
-            width=width,
-            height=height,
-            highlight=False,
-            markup=False,
-            emoji=False,
-        )
-        if width
-        else console_for(text)
-    )
+    console = console_for(text)
+    if terminal.is_terminal:
+        width, height = terminal.width, terminal.height
+        console = build_rich_console(text, force_terminal=True, width=width, height=height)
     if reply.show:
         reply.show(console)
     for finding in reply.findings:
