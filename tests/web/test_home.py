@@ -115,6 +115,32 @@ def test_progress_is_told_in_steps_and_never_as_percent(browser: Any, tmp_path: 
         assert "%" not in page.inner_text("body")
 
 
+def test_a_committed_artifact_that_is_deleted_from_disk_is_told(
+    browser: Any, tmp_path: Path
+) -> None:
+    team = team_in("at-work", tmp_path)
+    gone = ".yolo-planning/phases/01-auth/critique.jsonl"
+    (team.root / gone).unlink()
+    with board_of(browser, team) as (page, _):
+        told = page.locator("[data-key=deleted] [data-path]").all()
+        assert [each.get_attribute("data-path") for each in told] == [gone]
+        page.locator("nav a", has_text="Artifacts").click()
+        row = page.locator(f"[data-key='{gone}']")
+        row.wait_for()
+        assert "deleted from the work tree" in row.inner_text()
+
+
+def test_what_a_long_list_leaves_out_is_counted(browser: Any, tmp_path: Path) -> None:
+    team = team_in("at-work", tmp_path)
+    for number in range(3, 99):
+        for prefix in ("", "fe-", "ux-"):
+            team.artifact(f"{prefix}01-{number:02}.plan.jsonl", "{}\n")
+    with board_of(browser, team) as (page, _):
+        card = page.locator("[data-key=refused]")
+        drawn = card.locator("ul > [data-path]").count()
+        assert f"{3 * 96 - drawn} more are not shown here" in card.inner_text()
+
+
 def test_what_is_empty_has_no_card_and_no_tab(browser: Any, tmp_path: Path) -> None:
     with board_of(browser, team_in("at-work", tmp_path)) as (page, _):
         assert page.locator("nav a").all_inner_texts() == ["Team", "Time", "Artifacts"]

@@ -37,7 +37,7 @@ export function team(state) {
   const phase = state.phaseNow();
   return el("div.view.team", {}, needsYou(state), inTheWay(state),
     phase ? [summary(state, phase), cause(phase), steps(state, phase)] : card("Team", "none", empty("No phase has a committed artifact yet. An agent begins one with its first file, or you do:"), command(state, "yolo-fs phase new SLUG")),
-    el("div.column", { "data-key": "work" }, phase ? escalations(state, phase) : null, refused(state), phase ? [gates(state, phase), plans(phase)] : null),
+    el("div.column", { "data-key": "work" }, phase ? escalations(state, phase) : null, refused(state), deleted(state), phase ? [gates(state, phase), plans(phase)] : null),
     el("div.column", { "data-key": "aside" }, atWork(state), recent(state), phase ? waits(phase) : null, board.crew ? crew(board.crew) : null));
 }
 
@@ -196,7 +196,7 @@ function waits(phase) {
   return el("section.card", { "data-key": "waits", "aria-label": "Who waits for whom" }, circular.size ? graph(all, isCircle) : null, el("details", { open: circular.size > 0, "data-key": "edges" }, el("summary", {}, el("h2", {}, "Who waits for whom"), el("span.count", {}, String(all.length))),
     el("ul.waits", {}, all.slice(0, FEW).map((wait) => el(`li${isCircle(wait) ? ".error" : ""}`, {},
       el("strong", {}, wait.waiter), " waits for ", el("strong", {}, wait.on), el("span.why", {}, ` ${wait.why} (${wait.where})`),
-      isCircle(wait) ? " — in a circle, so nothing ends it by itself" : "", wait.remedy ? el("span.mend", {}, wait.remedy) : null)))));
+      isCircle(wait) ? " — in a circle, so nothing ends it by itself" : "", wait.remedy ? el("span.mend", {}, wait.remedy) : null))), more(all, FEW)));
 }
 
 function graph(all, isCircle) {
@@ -259,7 +259,22 @@ function refused(state) {
   if (!wrong.length) return null;
   return card("Refused and held", "refused", el("ul.refused", {}, wrong.slice(0, FEW).map((one) => el(`li.${one.standing}`, { "data-key": one.path, "data-path": one.path, "data-standing": one.standing },
     el("p", {}, el(`span.tag.${one.standing}`, {}, one.standing), el("a", { href: state.link({ view: "artifacts", path: one.path }) }, path(one.path, home(state))), el("span.why", {}, ` ${words(one.reason)}`)),
-    one.findings.length ? findings(one.findings.slice(0, 10)) : null))));
+    one.findings.length ? findings(one.findings.slice(0, 10)) : null, more(one.findings, 10)))), more(wrong, FEW));
+}
+
+const isDeleted = (one) => one.reason === "deleted";
+
+/** What a person took out of the work tree: `yolo-fs status` names the same. */
+function deleted(state) {
+  const gone = (state.board.candidates ?? []).filter(isDeleted);
+  if (!gone.length) return null;
+  return card("Deleted from the work tree; the branch has them still", "deleted", el("ul.refused", {}, gone.slice(0, FEW).map((one) => el("li", { "data-path": one.path },
+    el("a", { href: state.link({ view: "artifacts", path: one.path }) }, path(one.path, home(state)))))), more(gone, FEW));
+}
+
+/** Say how many of a list are not drawn. */
+function more(all, drawn) {
+  return all.length > drawn ? el("p.why", {}, `${all.length - drawn} more are not shown here; 'yolo-fs status -v' has all`) : null;
 }
 
 function recent(state) {
@@ -316,7 +331,7 @@ export function artifacts(state) {
       onclick: () => state.setFilter({ standing }) }, standing || "all", " ", el("span.count", {}, String(standing ? counts[standing]?.length ?? 0 : all.length)))),
     el("input", { type: "search", id: "search", placeholder: "Search paths", "aria-label": "Search paths", oninput: (event) => state.setFilter({ text: event.target.value.toLowerCase() }) })),
     el("ul.list", {}, shown.slice(0, state.more).map((one) => el("li", { "data-key": one.path }, el("a", { href: state.link({ path: one.path }), "aria-current": state.path === one.path ? "true" : null },
-      el(`span.tag.${one.standing}`, {}, one.standing), path(one.path, home(state)), one.findings.length ? el("span.count", {}, `${one.findings.length}`) : null)))),
+      el(`span.tag.${one.standing}`, {}, one.standing), path(one.path, home(state)), isDeleted(one) ? el("span.why", {}, " deleted from the work tree") : null, one.findings.length ? el("span.count", {}, `${one.findings.length}`) : null)))),
     shown.length > state.more ? el("button.quiet", { type: "button", onclick: () => state.showMore() }, `Show more (${shown.length - state.more})`) : null,
     shown.length ? null : empty("No matches.")),
   state.artifact ? artifact(state, state.artifact) : state.path ? card(state.path, "text", empty(state.artifactError || "…")) : card("Text", "text", empty("Choose an artifact on the left.")));
