@@ -41,7 +41,7 @@ MEANT = {
 }
 NOBODYS = (
     "README.md", "notes.md", "screen.png", "package.json", "metrics.json", "data.jsonl", ".ctx-dev.toon",
-    ".dept-status-backend.json", "handoff.json", "config.json", "planning-notes.md", "01-02.plan.md",
+    ".dept-status-backend.json", "handoff.json", "config.json", "planning-notes.md",
     "stats.json", "maps.jsonl", "logs/output.jsonl", ".session-log.jsonl",
     ".#critique.jsonl", "#critique.jsonl#", "._critique.jsonl", ".critique.jsonl.swp", "critique.jsonl~",
     "notes 2.jsonl", "sketch (1).png", ".~lock.critique.jsonl#", "critique.jsonl___jb_tmp___",

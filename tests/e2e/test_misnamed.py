@@ -15,7 +15,9 @@ import pytest
 from tests.e2e.daemon import Daemon, Event
 from tests.e2e.repo import Repo
 from yolo_fs.artifacts.classify import classify
+from yolo_fs.git.repository import Repository
 from yolo_fs.survey.surveyor import misnamed_files
+from yolo_fs.workspace.settings import load
 
 FOLDER = ".yolo-planning/phases/01-auth"
 WRONG, RIGHT = f"{FOLDER}/critiques.jsonl", f"{FOLDER}/critique.jsonl"
@@ -65,7 +67,40 @@ def test_a_document_in_the_place_of_an_artifact_is_explained_by_what_is_wrong_wi
     repo.file(f"{FOLDER}/01-01-PLAN.md", "# The plan\n")
     done = repo.yolo_fs("explain", f"{FOLDER}/01-01-PLAN.md", ok=(1,))
     said = (done.stdout + done.stderr).decode()
-    assert "a document in the place of an artifact; expected 01-01.plan.jsonl" in said
+    meant = f"{FOLDER}/01-01.plan.jsonl"
+    assert f"a document in the place of an artifact; expected {meant}" in said
+    assert f"'yolo-fs schema example {meant}' shows one" in said
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_document_beside_its_artifact_or_on_the_branch_is_its_authors_own(
+    repo: Repo, is_committed: bool
+) -> None:
+    plan = f"{FOLDER}/01-01-PLAN.md"
+    if is_committed:
+        repo.commit_file(plan, "# The plan\n")
+    else:
+        repo.file(plan, "# The plan\n")
+        repo.file(f"{FOLDER}/01-01.plan.jsonl", "{}\n")
+    for verb in ("status", "resume", "validate", "doctor"):
+        done = repo.yolo_fs(verb, ok=(0, 1))
+        assert plan not in (done.stdout + done.stderr).decode(), verb
+
+
+CREDENTIAL = "AKIA" + "Q3EGRT7YHN2WXK5P"
+
+
+@pytest.mark.parametrize("path", [WRONG, f"{FOLDER}/research.md", RIGHT])
+def test_a_credential_in_a_file_that_is_refused_is_told_and_waits_for_a_person(
+    repo: Repo, path: str
+) -> None:
+    repo.file(path, f'{{"id":"C1","cat":"gap","q":"{CREDENTIAL}"}}\n')
+    os.utime(repo.root / path, (1e9, 1e9))
+    waits = json.loads(repo.yolo_fs("inbox", "--json", ok=(1,)).stdout)["data"]
+    assert (waits[0]["kind"], waits[0]["id"]) == ("credential", path)
+    for verb in ("status", "validate"):
+        said = repo.yolo_fs(verb, ok=(0, 1))
+        assert "no credential in a file" in (said.stdout + said.stderr).decode(), verb
 
 
 ODD = {
@@ -76,6 +111,8 @@ ODD = {
     f"{FOLDER}/gap.jsonl": "pipe",
     f"{FOLDER}/security-audit.jsonl": "pipe",
     f"{FOLDER}/verification.jsonl": "folder",
+    f"{FOLDER}/test-plans.jsonl": "folder",
+    f"{FOLDER}/plan.md": "file",
     ".yolo-planning/critique.jsonl": "file",
     ".yolo-planning/decisions.jsonl": "link",
     ".yolo-planning/test-plan.jsonl": "pipe",
@@ -106,8 +143,9 @@ def test_every_look_names_the_same_files_that_nobody_reads(repo: Repo) -> None:
         done = repo.yolo_fs(verb, ok=(0, 1))
         said = (done.stdout + done.stderr).decode()
         told[verb] = {path for path in ODD if re.search(rf"(?m)(?<!\S){re.escape(path)}:", said)}
-    names = (each.path for each in misnamed_files(str(repo.root), (".yolo-planning",)))
-    told["doctor"] = {*names} | {path for path in ODD if classify(path)}
+    with Repository(str(repo.root)) as repository:
+        names = misnamed_files(repository, load(repository.root))
+    told["doctor"] = {each.path for each in names} | {path for path in ODD if classify(path)}
     assert told == {key: {*ODD} for key in told}
     seen = repo.status()
     assert {each["path"] for each in seen["candidates"]} == {*ODD}
@@ -119,7 +157,7 @@ def test_what_lies_in_a_phase_is_counted_there_under_any_name(repo: Repo) -> Non
     said = repo.yolo_fs("status").stdout.decode()
     [of_phase] = re.findall(r"(?m)^01-auth +(?:- +){3}(\d+)$", said)
     [of_none] = re.findall(r"(?m)^\(no phase\) +(?:- +){3}(\d+)$", said)
-    assert (int(of_phase), int(of_none)) == (7, 4)
+    assert (int(of_phase), int(of_none)) == (9, 4)
 
 
 def test_the_daemon_tells_each_of_them_once(repo: Repo, start: Callable[[Repo], Daemon]) -> None:

@@ -358,13 +358,17 @@ def name_meant_by(path: str) -> str:
     numbers is given some. Empty for none.
     """
     name = path.rpartition("/")[2]
-    data = f"{name.rpartition('.')[0]}.jsonl" if is_document(name) else name
-    return (_guess_file_name(data, "01") or "").replace("MM", "01")
+    return (_guess_file_name(_as_data(name), "01") or "").replace("MM", "01")
 
 
 def is_document(path: str) -> bool:
     """Return whether a file is text that people read, by its name."""
-    return path.lower().endswith((".md", ".markdown", ".txt"))
+    is_text = path.lower().endswith((".md", ".markdown", ".txt"))
+    return is_text and _DATA.fullmatch(path) is None
+
+
+def _as_data(name: str) -> str:
+    return f"{name.rpartition('.')[0]}.jsonl" if is_document(name) else name
 
 
 @lru_cache(10_000)
@@ -378,9 +382,26 @@ def misnamed(path: str) -> Finding | None:
     guesses = (intended_path, _guess_role_handoff, _guess_handoff_name, _guess_document_name)
     meant = next(filter(None, (guess(path) for guess in guesses)), None)
     if meant is None:
-        return None
+        return _document_instead(path)
     message = "nobody reads or commits a file of this name"
     hint = "Rename the file. If that one exists already, add the content to it instead."
+    return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, meant, hint)
+
+
+def _document_instead(path: str) -> Finding | None:
+    """Return a finding about a document with the name of an artifact of its phase, or None."""
+    folder, _, name = path.rpartition("/")
+    if not is_document(name):
+        return None
+    number = _guess_phase_folder(folder.rpartition("/")[2])[1]
+    meant = f"{folder}/{_guess_file_name(_as_data(name), number)}".replace("MM", "01")
+    place = classify(meant)
+    if place is None or place.artifact.home is not Home.PHASE:
+        return None
+    message = "nobody reads or commits a document in the place of an artifact"
+    hint = f"Write that one as JSON lines: 'yolo-fs schema example {meant}' shows one."
+    if place.artifact.format is Format.TOON:
+        hint = hint.replace("JSON lines", "TOON")
     return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, meant, hint)
 
 

@@ -93,8 +93,11 @@ class Checker:
         faults = tuple(
             _add_example_hint(finding, place) for finding in _merge_prose_faults(faults, data)
         )
-        secrets = find_secrets(data, path, frozenset(settings.policy.secrets_allowed))
-        return Checked(records, faults, secrets, reading.torn)
+        return Checked(records, faults, self.find_secrets(path, data), reading.torn)
+
+    def find_secrets(self, path: str, data: bytes) -> tuple[Finding, ...]:
+        """Return a finding for each credential in the bytes of a file."""
+        return find_secrets(data, path, frozenset(self._settings.policy.secrets_allowed))
 
     def _out_of_lane(self, place: Place, records: Sequence[Record]) -> Iterator[Finding]:
         """Warn of files in a plan that its Devs may not write.

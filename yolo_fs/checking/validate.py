@@ -194,7 +194,7 @@ class Validator:
         if self._kind:
             return True
         location = in_tree(full)
-        if location and (self._is_ours(location.path) or misnamed(location.path)):
+        if location and (self._is_ours(location.path) or self._is_misnamed(location)):
             return True
         if location and location.path.startswith(f"{PLANNING_ROOT}/"):
             # A refused folder may hide artifacts.
@@ -206,6 +206,19 @@ class Validator:
             return False
         data = WorkTree(root, self.max_bytes).content(entry.path)
         return isinstance(data, bytes) and self._kind_of_content(data, entry.path) is not None
+
+    def _is_misnamed(self, location: InTree) -> bool:
+        """Return whether nobody reads a file for its name. A document that is committed, or lies
+        beside its artifact, is its author's own.
+        """
+        wrong = misnamed(location.path)
+        if wrong is None or not is_document(location.path):
+            return wrong is not None
+        if os.path.lexists(os.path.join(location.root, wrong.expected)):
+            return False
+        repository = self._repository if self._is_own(location) else None
+        tip = repository.head().tip if repository else None
+        return not (repository and repository.blob_at(tip, location.path))
 
     def _is_ours(self, path: str) -> bool:
         """Return whether a path relative to the repository is one that is checked."""
@@ -329,9 +342,10 @@ class Validator:
         wrong = misnamed(location.path) if location else None
         if wrong and not _is_below(wrong.path, HANDOFF_FOLDER):
             named = replace(wrong, path=shown)
-            meant = classify(wrong.expected)  # no place where the number of a plan is missing
+            # There is no place where the number of a plan is missing, and no data in a document.
+            meant = None if is_document(shown) else classify(wrong.expected)
             if meant is None:
-                return CheckedFile(shown, (named,))
+                return CheckedFile(shown, (named, *self._checker.find_secrets(shown, data)))
             under_it = self._check_place(meant, shown, data, snapshot)
             return under_it._replace(findings=(named, *under_it.findings))
         name = os.path.basename(shown)
@@ -393,7 +407,8 @@ def _is_user_config(full: str) -> bool:
 
 def _is_like_file(full: str) -> bool:
     location = in_tree(full)
-    return location is not None and classify(location.path) is not None
+    path = location.path if location else ""
+    return classify(path) is not None or misnamed(path) is not None
 
 
 def _is_below(path: str, folder: str) -> bool:

@@ -18,14 +18,14 @@ from yolo_fs.cli.reply import Invocation, Reply, draw_columns, verb
 from yolo_fs.cli.screen import draw_screen, draw_wanted, drawn, follow
 from yolo_fs.core.ids import SHORT, PhaseId
 from yolo_fs.core.json_form import envelope
-from yolo_fs.core.reasons import Exit, YoloError, counted, safe
+from yolo_fs.core.reasons import Exit, Reason, YoloError, counted, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.handoffs.reading import Compliance
 from yolo_fs.history.index import IndexedCommit
 from yolo_fs.kept.selection import KeptEntry
 from yolo_fs.moments.moment import PresentMoment, StatusObserver, find_commit, look_back
 from yolo_fs.reports.resume_report import SHALLOW
-from yolo_fs.reports.status import Candidate, CandidateState, Report, misnamed_in
+from yolo_fs.reports.status import Candidate, CandidateState, Report
 from yolo_fs.workspace.planning_tree import find_phase
 
 if TYPE_CHECKING:
@@ -126,12 +126,13 @@ def _reply(seen: PresentMoment, chosen: PhaseId | None, invocation: Invocation) 
             draw_machines(console, seen.machines)
         show(console, seen.report, verbose=invocation.verbose)
 
-    is_shown = (
-        frozenset()
-        if invocation.as_json
-        else frozenset((each.reason, each.path) for each in misnamed_in(seen.report.listing))
-    )
-    findings = [each for each in seen.findings if (each.reason, each.path) not in is_shown]
+    refused = seen.report.with_standing(CandidateState.REJECTED)
+    shown = set() if invocation.as_json else {each.path for each in refused}
+    findings = [
+        each
+        for each in seen.findings
+        if each.reason is not Reason.UNKNOWN_NAME or each.path not in shown
+    ]
     return Reply(seen.as_json, findings, show=draw)
 
 

@@ -344,7 +344,7 @@ def _damaged(repository: Repository, is_wanted: Callable[[str], bool]) -> Iterat
 
 
 def _names(repository: Repository) -> Iterator[Symptom]:
-    for finding in misnamed_files(repository.root, load(repository.root).roots):
+    for finding in misnamed_files(repository, load(repository.root)):
         yield Symptom(replace(finding, level=Level.WARNING))
 
 

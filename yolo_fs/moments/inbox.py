@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import classify
+from yolo_fs.artifacts.decide import reason_and_findings
 from yolo_fs.artifacts.uncommitted import SETTLED_BY
 from yolo_fs.artifacts.verdicts import Held
 from yolo_fs.core.reasons import Finding, Reason
@@ -89,8 +90,8 @@ def inbox(
         *_items_for_obstacle(report),
         *(
             item
-            for candidate in report.with_standing(CandidateState.HELD)
-            for item in _held(report, candidate)
+            for candidate in report.listing.unsettled
+            for item in (*_credentials(report, candidate), *_held(report, candidate))
         ),
         *_escalations(report.root, team, escalations),
         *(item for phase in phases for item in _acts(phase)),
@@ -149,26 +150,32 @@ def _items_for_obstacle(report: Report) -> Iterator[InboxItem]:
 _END_BY_THEMSELVES = (Reason.INDEX_LOCKED, Reason.USER_COMMITTING, Reason.PULL_IN_PROGRESS)
 
 
-def _held(report: Report, candidate: Candidate) -> Iterator[InboxItem]:
-    if not isinstance(candidate.verdict, Held):
-        return
-    reason, path = candidate.verdict.reason, shlex.quote(candidate.path)
-    stamp = stamp_at(f"{report.root}/{candidate.path}", by_link=True)
-    since = iso(stamp.mtime_ns // 1_000_000_000) if stamp else ""
-    if reason is Reason.SECRET:
-        line = next((f" line {each.line}" for each in candidate.verdict.findings if each.line), "")
+def _credentials(report: Report, candidate: Candidate) -> Iterator[InboxItem]:
+    """Yield the credential in a file, whatever else is wrong with it."""
+    _, findings = reason_and_findings(candidate.verdict)
+    found = [each for each in findings if each.reason is Reason.SECRET]
+    if found:
+        line = f" line {found[0].line}" if found[0].line else ""
         question = (
             f"{candidate.path}{line} looks like a credential: take it out of "
             "the file and revoke it."
         )
-        yield InboxItem(
-            candidate.path, "credential", since, question, (), f"yolo-fs validate {path}"
-        )
-    elif reason in SETTLED_BY and reason is not report.obstacle:
+        since, path = _since(report, candidate), shlex.quote(candidate.path)
+        command = f"yolo-fs validate {path}"
+        yield InboxItem(candidate.path, "credential", since, question, (), command)
+
+
+def _held(report: Report, candidate: Candidate) -> Iterator[InboxItem]:
+    reason = candidate.verdict.reason if isinstance(candidate.verdict, Held) else None
+    if reason in SETTLED_BY and reason is not report.obstacle:
         question = f"{candidate.path} is not committed: {reason.sentence}."
-        yield InboxItem(
-            candidate.path, "held", since, question, (), SETTLED_BY[reason].format(path=path)
-        )
+        command = SETTLED_BY[reason].format(path=shlex.quote(candidate.path))
+        yield InboxItem(candidate.path, "held", _since(report, candidate), question, (), command)
+
+
+def _since(report: Report, candidate: Candidate) -> str:
+    stamp = stamp_at(f"{report.root}/{candidate.path}", by_link=True)
+    return iso(stamp.mtime_ns // 1_000_000_000) if stamp else ""
 
 
 def _escalations(root: str, team: Board | None, escalations: Escalations) -> Iterator[InboxItem]:

@@ -34,7 +34,7 @@ from yolo_fs.git.repository import Head, Repository, StagedEntry
 from yolo_fs.history.index import HistoryIndex, IndexedCommit
 from yolo_fs.kept.selection import KeptEntry
 from yolo_fs.kept.service import Keeper
-from yolo_fs.survey.surveyor import CachedVerdict, Surveyor, misnamed_among
+from yolo_fs.survey.surveyor import CachedVerdict, Surveyor, misnamed_in
 from yolo_fs.workspace.settings import Settings
 
 LAST_COMMITS = 10
@@ -183,17 +183,6 @@ class Report:
         }
 
 
-def misnamed_in(listing: CandidateList) -> tuple[Finding, ...]:
-    """Return the findings of the files that are rejected for their names alone."""
-    verdicts = (
-        candidate.verdict
-        for candidate in listing.unsettled
-        if isinstance(candidate.verdict, Rejected)
-    )
-    firsts = (verdict.findings[0] for verdict in verdicts)
-    return tuple(each for each in firsts if each.reason is Reason.UNKNOWN_NAME)
-
-
 def report(repository: Repository, settings: Settings) -> Report:
     """Look at everything once and return what was found. Changes nothing."""
     with contextlib.closing(Reporter(repository, settings)) as reporter:
@@ -211,7 +200,8 @@ class Reporter:
 
     def look(self) -> Report:
         """Return what is found. Changes nothing."""
-        head, obstacle, looks, others = self._surveyor.survey_all(misnamed)
+        survey = self._surveyor.survey_all(misnamed)
+        head, obstacle, looks, _ = survey
         entries = tuple(self._repository.staged(*self._settings.roots))
         nothing = (None, None, CandidateList.of(()))
         before, staged_before, listing = _SHOWN[-1] if _SHOWN else nothing
@@ -220,7 +210,7 @@ class Reporter:
             _SHOWN[:] = [(looks, entries, listing)]
         health_now, kept = health(self._repository), self._keeper.entries()
         root = self._repository.root
-        near = (*misnamed_in(listing), *misnamed_among(root, self._settings.roots, others))
+        near = misnamed_in(root, self._settings, survey)
         repaired: tuple[AutofixedFile, ...] = ()
         if self._settings.policy.autofix == "safe":
             verdicts = {candidate.path: candidate.verdict for candidate in listing.all}

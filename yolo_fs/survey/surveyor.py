@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import cache
 from typing import NamedTuple, Self
 
-from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, misnamed, plans_named
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, is_document, misnamed, plans_named
 from yolo_fs.artifacts.decide import EventSink
 from yolo_fs.artifacts.examine import needs_of
 from yolo_fs.artifacts.handoff_names import HANDOFF_FOLDER
@@ -53,7 +53,6 @@ from yolo_fs.system.files import (
     names_in,
     never,
     read,
-    walk,
 )
 from yolo_fs.workspace.own_files import lock_path
 from yolo_fs.workspace.planning_tree import doubled_phases
@@ -120,16 +119,19 @@ class Pipeline:
     def look_misnamed(self, wrong: Finding) -> Observation:
         """Return the verdict on a file with nearly an artifact's name, as `wrong` says.
 
-        It has what would be wrong under that name as well: one turn mends both.
+        It has what would be wrong under that name as well: one turn mends both. A document is not
+        what its artifact would have.
         """
-        path, meant = wrong.path, classify(wrong.expected)
+        path = wrong.path
+        meant = None if is_document(path) else classify(wrong.expected)
         content = read(self._repository.root, path, self._settings.policy.max_file_bytes)
         if isinstance(content, Finding):
             is_gone = content.reason is Reason.FILE_MISSING
             return Observation(path, Ignored() if is_gone else Rejected((wrong, content)))
-        faults: tuple[Finding, ...] = ()
+        faults = self._checker.find_secrets(path, content.data)
         if meant and not content.being_written:
-            found = errors(self._checker.check(meant, content.data, self._work_tree).faults)
+            checked = self._checker.check(meant, content.data, self._work_tree)
+            found = (*errors(checked.faults), *checked.secrets)
             faults = tuple(replace(each, path=path) for each in found)
         return Observation(path, Rejected((wrong, *faults)), content.stamp)
 
@@ -165,9 +167,9 @@ class Pipeline:
         if not provably_complete and quiet_s * 1000 < self._settings.policy.settle_ms:
             return Waiting(Reason.SETTLING)
         if wrong and all(finding.reason is Reason.WAITS_FOR for finding in wrong):
-            return Held(Reason.WAITS_FOR, checked.faults)
+            return Held(Reason.WAITS_FOR, checked.findings)
         if wrong:
-            return Rejected(checked.faults)
+            return Rejected(checked.findings)
         if checked.secrets:
             return Held(Reason.SECRET, checked.secrets)
         if reason := self._find_reason_to_hold(place.path, head, in_head, obstacle):
@@ -217,13 +219,32 @@ def _verdict_on_unread(why: Finding, in_head: str | None) -> Verdict:
     return Waiting(why.reason) if why.reason is Reason.BEING_WRITTEN else Rejected((why,))
 
 
-def misnamed_files(root: str, folders: Collection[str]) -> Iterator[Finding]:
-    """Yield a finding for each file below the folders whose name almost matches an artifact's."""
-    entries = (entry for folder in folders for entry in walk(root, folder, misnamed))
-    return misnamed_among(root, folders, entries)
+def _is_name_of_file(path: str) -> bool:
+    return classify(path) is not None or misnamed(path) is not None
 
 
-def misnamed_among(
+def _is_beside_its_artifact(path: str, *there: Collection[str]) -> bool:
+    """Return whether a document lies beside what it was meant for: then it is its author's own."""
+    wrong = misnamed(path) if is_document(path) else None
+    return wrong is not None and any(wrong.expected in paths for paths in there)
+
+
+def misnamed_files(repository: Repository, settings: Settings) -> tuple[Finding, ...]:
+    """Return a finding for each file whose name almost matches an artifact's."""
+    with Surveyor(repository, settings) as surveyor:
+        survey = surveyor.survey_all(misnamed)
+    return misnamed_in(repository.root, settings, survey)
+
+
+def misnamed_in(root: str, settings: Settings, survey: Survey) -> tuple[Finding, ...]:
+    """Return the same of a survey, which was asked for `misnamed` files beside the candidates."""
+    verdicts = (look.seen.verdict for look in survey.seen.values())
+    told = (each.findings[0] for each in verdicts if isinstance(each, Rejected))
+    refused = (each for each in told if each.reason is Reason.UNKNOWN_NAME)
+    return (*refused, *_misnamed_among(root, settings.roots, survey.others))
+
+
+def _misnamed_among(
     root: str, folders: Collection[str], entries: Iterable[FileEntry]
 ) -> Iterator[Finding]:
     """Yield the findings about misnamed and misplaced entries of some folders.
@@ -304,9 +325,7 @@ class Surveyor:
     def find_candidates(self, beside: Wanted = never) -> Generator[None, None, Candidates]:
         """Find the same, and yield after each thing found."""
         walked = (
-            entry
-            for root in self._roots
-            for entry in self._scan_cache.walk(root, lambda path: classify(path) is not None)
+            entry for root in self._roots for entry in self._scan_cache.walk(root, _is_name_of_file)
         )
         stamps: dict[str, Stamp | None] = {}
         others, near = [], []
@@ -324,9 +343,11 @@ class Surveyor:
         for path, blob in self._committed(head.tip):
             blobs[path] = blob
             yield
+        near = [each for each in near if not _is_beside_its_artifact(each.path, stamps, blobs)]
         # What a person has committed under such a name stays as it is.
         stamps |= {each.path: each.stamp for each in near if each.path not in blobs}
-        others += [each for each in near if each.path in blobs and beside(each.path)]
+        committed = [each for each in near if each.path in blobs and not is_document(each.path)]
+        others += [each for each in committed if beside(each.path)]
         missing = (path for path in blobs if path not in stamps and classify(path))
         return Candidates(head, stamps | dict.fromkeys(missing), blobs, others)
 
@@ -420,6 +441,10 @@ class Surveyor:
         """Return the observation of a file whose name almost matches an artifact's."""
         finding = None if classify(path) else misnamed(path)
         if finding is None or self._repository.blob_at(head.tip, path):
+            return None
+        folder = os.path.dirname(path)
+        here = {f"{folder}/{name}" for name in names_in(f"{self._repository.root}/{folder}")}
+        if _is_beside_its_artifact(path, here, self._repository.files_at(head.tip, folder)):
             return None
         return self._pipeline.look_misnamed(finding)
 
