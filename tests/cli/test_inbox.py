@@ -164,9 +164,23 @@ def test_a_credential_stands_above_everything_else(
     assert first["id"].endswith("research.jsonl") and key not in json.dumps(reply)
 
 
+def test_a_daemon_is_a_persons_task_where_something_waits_for_it_or_it_was_killed(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    health = team.root / ".git/yolo-fs/health.json"
+    ended = json.loads(health.read_text())
+    assert not ended["running"] and not items(team, capsys), "the run has ended its daemon"
+    health.write_text(json.dumps(ended | {"running": True}))
+    assert items(team, capsys).keys() == {"daemon"}
+    health.write_text(json.dumps(ended))
+    team.artifact("research.jsonl", "")
+    assert items(team, capsys).keys() == {"daemon"}, "it is looked at in a moment"
+
+
 def test_what_an_answer_cannot_settle_names_the_command_that_does(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    asks_the_user(team, "blue", "red")
     code, reply = said(team, capsys, "answer", "daemon")
     assert code == Exit.FINDINGS and "yolo-fs start" in reply["findings"][0]["hint"]
     assert said(team, capsys, "answer", "nothing")[0] == Exit.USAGE

@@ -89,6 +89,8 @@ class DaemonHealth:
     """What fails and is retried automatically."""
     stuck: tuple[Finding, ...] = ()
     """Why files are not committed that have waited for longer than a rescan."""
+    is_killed: bool = False
+    """Whether none is running since the last one was killed: nobody has ended it."""
 
     @property
     def is_running(self) -> bool:
@@ -149,9 +151,10 @@ def health(repository: Repository) -> DaemonHealth:
     docs/dev/faults.md#f41.
     """
     held_by = holder(lock_path(repository))
-    if held_by is None:
-        return DaemonHealth(None)
     report = HEALTH.read(repository)
+    if held_by is None:
+        is_killed = isinstance(report, dict) and report.get("running") is True
+        return DaemonHealth(None, is_killed=is_killed)
     if not isinstance(report, dict) or report.get("pid") != held_by.pid:
         return DaemonHealth(held_by.pid)
     age_s, degraded = _scan_age_of(report), _degraded(report)

@@ -85,15 +85,18 @@ def inbox(
     as they are kept.
     """
     phases = [phase for phase in team.phases if not phase.is_complete] if team else []
+    open_ = tuple(_open_escalations(report.root, team, escalations))
+    goes_up = any(each.holder is not Role.USER for each in open_)  # when its time is over
+    is_left = bool(phases) and (report.health.is_killed or machines is not None)
     items = [
-        *_daemon(report, is_over=not phases and _is_over(report, team)),
+        *_daemon(report, is_wanted=_waits_for_commit(report) or goes_up or is_left),
         *_items_for_obstacle(report),
         *(
             item
             for candidate in report.listing.unsettled
             for item in (*_credentials(report, candidate), *_held(report, candidate))
         ),
-        *_escalations(report.root, team, escalations),
+        *(_asked(each) for each in open_ if each.holder is Role.USER),
         *(item for phase in phases for item in _acts(phase)),
         *_given_up(report.root, team, runs),
         *_conflicts(machines),
@@ -104,20 +107,19 @@ def inbox(
     return tuple(items)
 
 
-def _is_over(report: Report, team: Board | None) -> bool:
-    """Return whether a phase has been shipped, none is open, and no file waits for a commit."""
-    done = {phase.id for phase in team.phases} if team else set()
-    is_all = bool(done) and done.issuperset(phases_in(report.root))
-    return is_all and not report.with_standing(CandidateState.PENDING)
+def _waits_for_commit(report: Report) -> bool:
+    """Return whether there is a file that a daemon commits, now or once git is free for it."""
+    uncommitted = report.with_standing(CandidateState.PENDING, CandidateState.HELD)
+    reasons = {reason_and_findings(each.verdict)[0] for each in uncommitted}
+    return not reasons <= {Reason.SECRET, *SETTLED_BY}
 
 
-def _daemon(report: Report, *, is_over: bool) -> Iterator[InboxItem]:
+def _daemon(report: Report, *, is_wanted: bool) -> Iterator[InboxItem]:
     health = report.health
-    if health.pid is None and is_over:
-        return  # whoever begins the next phase is asked
     if health.pid is None:
         question = "No daemon runs: nothing that agents write is committed."
-        yield InboxItem("daemon", "daemon", "", question, (), "yolo-fs start")
+        if is_wanted:
+            yield InboxItem("daemon", "daemon", "", question, (), "yolo-fs start")
     elif health.degraded or health.troubles:
         what = health.degraded.reason.sentence if health.degraded else health.troubles[0].what
         yield InboxItem("daemon", "daemon", "", f"The daemon fails: {what}.", (), "yolo-fs doctor")
@@ -178,7 +180,9 @@ def _since(report: Report, candidate: Candidate) -> str:
     return iso(stamp.mtime_ns // 1_000_000_000) if stamp else ""
 
 
-def _escalations(root: str, team: Board | None, escalations: Escalations) -> Iterator[InboxItem]:
+def _open_escalations(
+    root: str, team: Board | None, escalations: Escalations
+) -> Iterator[EscalationProgress]:
     """Yield the questions of the work tree's logs, committed or not: an answer counts at once."""
     over = (
         {phase_board.id for phase_board in team.phases if phase_board.is_complete}
@@ -187,9 +191,7 @@ def _escalations(root: str, team: Board | None, escalations: Escalations) -> Ite
     )
     for phase in phases_in(root):
         known, _ = escalations.list(phase) if phase not in over else ((), ())
-        for escalation in known:
-            if escalation.is_open and escalation.holder is Role.USER:
-                yield _asked(escalation)
+        yield from (each for each in known if each.is_open)
 
 
 def _asked(escalation: EscalationProgress) -> InboxItem:
