@@ -488,6 +488,50 @@ def test_what_was_given_up_is_asked_for_again_by_the_same_command_with_the_same_
     assert all("Intent: add a login\n" in each.read_text() for each in briefs)
 
 
+def test_whom_a_fix_starts_for_the_phase_is_told_what_the_phase_is_about(company: Company) -> None:
+    company.configure(company={"team": "solo"})
+    assert company.go("a", "login", "--approve", "plan").code == 75
+    played = company.go("a typo", "--approve", "ship", verb="fix-it")
+    assert played.code == 75, played
+    told = {
+        each.parent.name.rpartition("-")[2]: each.read_text()
+        for each in (company.repo.git_dir / "yolo-fs/company").glob(
+            f"{played.data['run']}-*/brief.md"
+        )
+    }
+    assert "Intent: a typo\n" in told["lead"]
+    assert "Intent: a login\n" in told["senior"] and "a typo" not in told["senior"]
+
+
+def test_a_phase_that_was_made_by_hand_is_begun_by_what_its_name_says(company: Company) -> None:
+    company.configure(company={"team": "solo"})
+    company.repo.yolo_fs("phase", "new", "login")
+    company.repo.yolo_fs("new", "critique")
+    made = company.repo.yolo_fs("schema", "example", "critique").stdout.decode()
+    company.repo.file(".yolo-planning/phases/01-login/critique.jsonl", made)
+    company.repo.yolo_fs("run", "--once")
+    said = {}
+    for intent in ("add a login with sessions", "rewrite billing"):
+        words = ("go", intent, "--with", "true", "--dry-run")
+        said[intent] = company.repo.yolo_fs(*words, more=company.env).stdout.decode()
+    assert "not begun" not in said["add a login with sessions"]
+    assert "phase 01-login is open, and goes on: login; not begun" in said["rewrite billing"]
+
+
+def test_why_an_act_was_given_up_is_told_once_with_the_command_that_tries_again(
+    company: Company,
+) -> None:
+    company.configure(company={"team": "solo"})
+    words = ("go", "a login", "--with", "false")
+    done = company.repo.yolo_fs(*words, ok=(1,), more=company.env)
+    said = (done.stdout + done.stderr).decode()
+    (why,) = json.loads(company.repo.yolo_fs("company", "runs", "--json").stdout)["data"][-1][
+        "given_up"
+    ]
+    assert said.count(why) == 1
+    assert f"{why}: try it again?\n    run: yolo-fs go --phase 1 --with false\n" in said
+
+
 def test_what_another_command_was_about_is_no_intent_of_the_phase(company: Company) -> None:
     company.configure()
     assert company.go("add a login", "--approve", "plan").code == 75
@@ -567,6 +611,22 @@ while not pathlib.Path(__file__).with_name("go").exists():
     time.sleep(0.02)
 main()
 """
+
+
+def test_an_agent_that_has_ended_meanwhile_is_not_found_at_work(company: Company) -> None:
+    company.configure(company={"team": "solo"})
+    script = company.repo.file("../slow.py", SLOW)
+    runner = company.begin("a", "login", program=played_by(script))
+    folder = company.repo.git_dir / "yolo-fs/company"
+    wait_for(lambda: numbers(folder, "analyze"), "nobody was started")
+    runner.kill()
+    runner.communicate(timeout=DEADLINE_S)
+    script.with_name("go").touch()
+    wait_for(lambda: not any(map(is_running, numbers(folder, "analyze"))), "it has not ended")
+    played = company.go("a", "login", "--approve", "plan")
+    assert played.code == 75, played
+    assert not played.named("agent.found")
+    assert [one["agent"] for one in played.named("agent.done")].count("analyze") == 1
 
 
 # --- in a host that keeps to the roster --------------------------------------------------------------------------------

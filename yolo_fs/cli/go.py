@@ -236,7 +236,8 @@ def _run(
         with interrupted_by(runner), daemon, screen.watching(runner):
             result = runner.run(words, analyze=not chain)
     tell.raise_failure()
-    return reply_of_run(result, chosen, waits, shlex.join(["yolo-fs", "go", *host_words]))
+    reply = reply_of_run(result, chosen, waits, shlex.join(["yolo-fs", "go", *host_words]))
+    return reply if invocation.as_json else reply._replace(findings=())  # its text has them
 
 
 def _settle_team(
@@ -339,6 +340,9 @@ def reply_of_run(
         for item in result.waiting:
             console.print(safe(f"  {item.id}: {item.question}", 1000))
             console.print(safe(f"    run: {item.command}", COMMAND_LENGTH))
+        for why in result.given_up:
+            if not any(item.question.startswith(why) for item in result.waiting):
+                console.print(safe(f"  given up: {why}", 1000))
         is_open = result.outcome not in (RunOutcome.SHIPPED, RunOutcome.DONE)
         if is_open and all(item.command != run.again for item in result.waiting):
             console.print(safe(f"  to go on: {run.again}", COMMAND_LENGTH))
@@ -347,6 +351,10 @@ def reply_of_run(
             console.print(safe(f"not begun: {not_begun}", 500))
             command = f"{begins} -- {shlex.quote(not_begun)}"
             console.print(safe(f"  to begin it{when}: {command}", COMMAND_LENGTH))
+            if is_open:
+                command = f"{begins} --phase {int(chosen.phase.number)} -- {shlex.quote(not_begun)}"
+                about = f"  if that is what phase {chosen.phase} is about: {command}"
+                console.print(safe(about, COMMAND_LENGTH))
 
     return Reply(data, findings, _CODES[result.outcome], show)
 
@@ -519,7 +527,7 @@ def line_of(name: str, about: Mapping[str, Any], signs: Mapping[str, str]) -> st
             goes_on = f"phase {about['phase']} is open, and goes on: {safe(about['goal'], 200)}"
             text = f"{signs['other']} {goes_on}; not begun: {about['intent']}"
         case "act.given_up":
-            text = f"{signs['failed']} {about['why']}"
+            text = f"{signs['failed']} {who}: given up"
         case "signoff":
             is_signed = about["state"] in ("signed_off", "already")
             state = about["state"].replace("_", " ")

@@ -146,7 +146,8 @@ class Attempts:
             del self._advice[act.key]
         why = f"{act.turn.sentence}: {'; '.join(dict.fromkeys(tried))} (reports to {above})"
         self.give_up(act, why)
-        self._tell("act.given_up", {"agent": act.agent, "why": why})
+        of_act = {"agent": act.agent, "step": act.turn.step, "task": act.turn.task}
+        self._tell("act.given_up", {**of_act, "why": why})
 
     def _is_advised(self, act: Act, above: str, tried: Sequence[str]) -> bool:
         """Ask the report-to for a decision; return whether that is what the act waits for now."""

@@ -76,21 +76,23 @@ def find_other_goal(chosen: ChosenPhase, intent: str, known: str) -> str | None:
     """
     if not intent or chosen.is_new or chosen.is_complete:
         return None
-    is_same = (
-        intent.split() == known.split()
-        if known
-        else not chosen.is_begun or slug_of(intent) == chosen.phase.slug
-    )
-    return None if is_same else known or chosen.phase.slug
+    if known:
+        return None if intent.split() == known.split() else known
+    slug = chosen.phase.slug
+    is_named = {*slug.split("-")} <= {*_words(intent)}
+    return None if is_named or not chosen.is_begun else slug
 
 
 def slug_of(intent: str) -> str:
     """Return the phase name for an intent: its first words."""
-    words = re.findall(r"[a-z0-9]+", intent.lower())
     slug = ""
-    for word in words:
+    for word in _words(intent):
         longer = f"{slug}-{word}" if slug else word
         if len(longer) > _LONGEST_SLUG:
             break
         slug = longer
     return slug or "work"
+
+
+def _words(intent: str) -> list[str]:
+    return re.findall(r"[a-z0-9]+", intent.lower())

@@ -151,6 +151,8 @@ class Runner:
         self._workers = Workers(self._branch, host, tell)
         self._attempts = Attempts(self._branch, tell)
         self._run = new_run(str(phase), "", host.name, options.chain)
+        self._goal = ""
+        """What the phase is about, where its runs say it."""
         self._approved: set[str] = set()
         """What a person has approved before an act."""
         self._done: list[dict[str, object]] = []
@@ -220,7 +222,8 @@ class Runner:
         A new run of a phase is about the intent of the last one, unless another is given.
         """
         known = runs(self._repository)
-        self._run.intent = intent_of(known, self._branch.id)
+        self._run.begins = not self._is_begun
+        self._goal = self._run.intent = intent_of(known, self._branch.id)
         for run in known:
             if run.ended is not None:
                 continue
@@ -263,7 +266,8 @@ class Runner:
             self._workers.add(
                 Worker(act, record, folder, process, None, is_past=is_past, tree=tree)
             )
-            self._tell("agent.found", record.named | {"pid": process.pid})
+            if not is_past:
+                self._tell("agent.found", record.named | {"pid": process.pid})
 
     def _find_same_act(self, key: Sequence[str]) -> Act | None:
         self._look()
@@ -643,11 +647,19 @@ class Runner:
     def _words_of(self, act: Act) -> list[str]:
         return self._host.words(gaps_of(self._repository, act, self._host.command))
 
+    @property
+    def _intent(self) -> str:
+        """What the acts that are open now are about: a fix only until it is planned, unless it has
+        begun the phase.
+        """
+        is_of_phase = self._options.chain in GOES_ON and self._find_stage() is None
+        return self._goal if is_of_phase and not self._run.begins else self._run.intent
+
     def _brief_of(self, act: Act, reasons: Sequence[str] = ()) -> str:
         return brief_of(
             self._branch.phase,
             act,
-            self._run.intent,
+            self._intent,
             reasons,
             spoken_of(self._branch, self._host, act),
             can_commit=self._host.can_commit,

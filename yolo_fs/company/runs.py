@@ -72,6 +72,8 @@ class Run:
     started: float
     chain: str = ""
     """The command of the routing table, if it is not go."""
+    begins: bool = True
+    """Whether the branch had nothing of the phase when it began."""
     ended: float | None = None
     outcome: str = ""
     given_up: list[str] = field(default_factory=list)
@@ -115,7 +117,7 @@ def intent_of(known: Sequence[Run], phase: PhaseId) -> str:
     A fix says it of a phase that it has begun itself; another command says what it does there.
     """
     of_phase = [run for run in known if run.phase == str(phase) and run.intent]
-    fixes = [run.intent for run in of_phase if run.chain in GOES_ON]
+    fixes = [run.intent for run in of_phase if run.chain in GOES_ON and run.begins]
     own = [run.intent for run in of_phase if not run.chain]
     return next(reversed([*fixes[-1:], *own]), "")
 
@@ -145,7 +147,7 @@ def _kept(repository: Repository, content: dict[str, Any] | Damaged | None) -> l
 def _run(value: dict[str, Any]) -> Run:
     acts = [RunAct(**_known(RunAct, act)) for act in value.get("acts", ())]
     texts = {name: value.get(name) or "" for name in ("chain", "again")}
-    later = {"given_up": value.get("given_up") or [], **texts}
+    later = {"given_up": value.get("given_up") or [], "begins": value.get("begins", True), **texts}
     return Run(**{**_known(Run, value), "acts": acts, **later})
 
 

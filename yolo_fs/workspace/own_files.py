@@ -381,6 +381,7 @@ _RUN: Shape = {
     "phase": _is_phase,
     **dict.fromkeys(("intent", "host", "outcome"), str),
     **dict.fromkeys(("chain", "again", "proof"), str | None),
+    "begins": bool | None,
     "started": _is_moment,
     "ended": _is_moment_or_none,
     "given_up": _are_texts_or_none,
