@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -109,3 +111,32 @@ def test_a_planning_tree_there_is_told_by_each_who_looks(team: Team) -> None:
         told = (done.out + done.err).decode()
         assert told.count(f"nobody watches a .yolo-planning in {BELOW}") == 1, (words, told)
         assert f"expected {CRITIQUE}" in told
+
+
+def test_each_command_that_is_printed_after_a_folder_was_named_works_where_one_stands(
+    team: Team,
+) -> None:
+    (team.root / CRITIQUE).write_text("{torn\n")
+    os.utime(team.root / CRITIQUE, (1e9, 1e9))
+    team.file(".gitignore", ".yolo-planning/decisions.jsonl\n")
+    stand = team.root.parent
+    told = ""
+    for verb in ("status", "resume", "inbox", "doctor", "validate", "explain critique.jsonl"):
+        ended = forked.call(["-C", "repo", *verb.split()], stand, dict(os.environ), b"")
+        told += (ended.out + ended.err).decode()
+    printed = set(re.findall(r"'((?:yolo-fs|git) [^']+)'|\(((?:yolo-fs|git) [^)]+)\)", told))
+    commands = {"".join(each) for each in printed}
+    assert len(commands) > 3
+    for command in commands:
+        words = shlex.split(command)
+        assert words[1:3] == ["-C", "repo"], command
+    assert "yolo-fs -C repo validate" in told
+
+
+def test_who_stands_in_the_same_work_tree_or_reads_json_is_told_commands_as_they_are(
+    team: Team,
+) -> None:
+    for start, words in (("../..", ["status"]), (str(team.root), ["inbox", "--json"])):
+        below = BELOW if start == "../.." else ".."
+        said = asked(team, *words, "-C", start, below=below).out.decode()
+        assert "yolo-fs" in said and "-C" not in said

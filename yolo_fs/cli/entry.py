@@ -53,4 +53,9 @@ def run_here(arguments: Sequence[str]) -> int:
             return run_script(rest)
     from yolo_fs.cli.main import run
 
-    return run(arguments)
+    if not any(word.startswith("-C") for word in arguments):
+        return run(arguments)
+    from yolo_fs.cli.carried import carried
+
+    with carried(arguments):
+        return run(arguments)
