@@ -194,6 +194,17 @@ def test_our_own_sentinels_are_never_called_forged_and_go_with_their_evidence(te
     assert not any(one.is_open for one in gates(team).phase.gates)
 
 
+def test_a_squash_makes_no_sentinel_of_ours_a_forged_one(team: Team) -> None:
+    first = team.git("rev-list", "--max-parents=0", "HEAD")
+    design(team)
+    sentinel = team.root / ".yolo-planning/phases/01-auth/.handoff-ux-complete"
+    team.git("reset", "-q", "--soft", first)
+    team.git("commit", "-q", "-m", "feat: the design (#12)")
+    found = gates(team)
+    assert sentinel.exists() and not found.forged
+    assert next(one for one in found.phase.gates if one.name == "ux-complete").is_open
+
+
 @pytest.mark.parametrize("spoil", ["", "{}", "ff" * 20])
 def test_forged_sentinels_are_found_and_left_where_they_are(team: Team, spoil: str) -> None:
     design(team)

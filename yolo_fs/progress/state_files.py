@@ -72,8 +72,16 @@ from yolo_fs.workspace.settings import Settings
 
 
 def forged_sentinels(folder: ListedFolder, phase: Phase, team: Team) -> tuple[str, ...]:
-    """Return the sentinel files that are links, made by hand, or of another phase (F58)."""
-    wrong = tuple(_find_wrong_sentinels(folder, phase))
+    """Return the sentinel files that are links, made by hand, or of another phase (F58).
+
+    Where the evidence opens the gate, a file claims nothing that is not so: after a squash, a
+    rebase or a switch of branches it names other commits, until the daemon writes it anew.
+    """
+    wrong = tuple(
+        name
+        for name in _find_wrong_sentinels(folder, phase)
+        if name not in phase.sentinels or os.path.islink(os.path.join(folder.path, name))
+    )
     stale = stale_sentinels(folder, phase, team) if wrong else ()
     there = ListedFolder.at(folder.path).names if wrong else ()  # the daemon takes the stale away
     return tuple(name for name in wrong if name in there and name not in stale)
