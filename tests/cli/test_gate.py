@@ -64,7 +64,12 @@ def test_a_gate_is_closed_until_its_evidence_is_committed(
 def test_why_names_the_file_and_the_command(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
     code, shown = said(capsys, team, "why", "ux-complete")
     assert code == Exit.FINDINGS
-    assert "design-tokens.jsonl" in shown and "yolo-fs validate design-tokens.jsonl" in shown
+    path = ".yolo-planning/phases/01-auth/design-tokens.jsonl"
+    assert f"→ yolo-fs validate {path}\n" in shown
+    team.artifact("design-tokens.jsonl", "{torn\n")
+    capsys.readouterr()
+    assert run(["validate", path, "-C", str(team.root)]) == Exit.FINDINGS
+    assert "json_parse_error" in capsys.readouterr().out
 
 
 def test_the_list_shows_forged_sentinels_and_drift(

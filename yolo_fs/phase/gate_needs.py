@@ -8,6 +8,7 @@ See docs/dev/sources.md#document-002.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -19,7 +20,6 @@ from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME
 from yolo_fs.protocol.gates import Need
 
 SHOW = "yolo-fs status"
-VALIDATE = "yolo-fs validate {}"
 READY = frozenset({"complete", "ready", "delivered", "deferred"})
 """Statuses of a design handoff, or of a component in it, that block nobody."""
 AGREED = frozenset({"agreed", "implemented"})
@@ -29,12 +29,16 @@ Predicate = Callable[[GateSource], Iterator[MissingEvidence]]
 """Yields what is missing; nothing means that the need is met."""
 
 
+def _validate(phase: GateSource, file: str) -> str:
+    return f"yolo-fs validate {shlex.quote(f'{phase.facts.folder}/{file}')}"
+
+
 def _committed(kind: str) -> Predicate:
     def lacks(phase: GateSource) -> Iterator[MissingEvidence]:
         if not phase.facts.of_kind(kind):
             file = f"{kind}.jsonl"
             what = f"no valid {file} is committed"
-            yield MissingEvidence(what, file, 0, VALIDATE.format(file))
+            yield MissingEvidence(what, file, 0, _validate(phase, file))
 
     return lacks
 
@@ -60,7 +64,7 @@ def _check_contracts(phase: GateSource) -> Iterator[MissingEvidence]:
     file = "api-contracts.jsonl"
     lines = phase.facts.lines_of("api-contracts")
     if not any(line.get("status") in AGREED for line in lines):
-        yield MissingEvidence("no contract is agreed", file, 0, VALIDATE.format(file))
+        yield MissingEvidence("no contract is agreed", file, 0, _validate(phase, file))
     in_force = {_contract(line): (number, line) for number, line in enumerate(lines, 1)}
     for name, (number, line) in in_force.items():
         if line.get("status") not in AGREED:
@@ -159,8 +163,7 @@ def _build_claims_check(kind: str) -> Predicate:
         for finding in errors(phase.false_claims):
             name = finding.path.rpartition("/")[2]
             if name == f"{kind}.jsonl":
-                command = VALIDATE.format(finding.path)
-                yield MissingEvidence(finding.message, name, finding.line, command)
+                yield MissingEvidence(finding.message, name, finding.line, SHOW)
 
     return lacks
 
@@ -198,7 +201,7 @@ def _find_missing_results(phase: GateSource) -> Iterator[MissingEvidence]:
         if wrote_tests and not phase.facts.of_kind("test-results", status.department):
             name = f"{DEPARTMENT_BY_NAME[status.department].prefix}test-results.jsonl"
             what = f"{status.department} has no test results"
-            yield MissingEvidence(what, name, 0, VALIDATE.format(name))
+            yield MissingEvidence(what, name, 0, _validate(phase, name))
 
 
 CHECKS: Mapping[str, Callable[[GateSource], Iterator[MissingEvidence] | None]] = {
