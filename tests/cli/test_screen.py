@@ -31,6 +31,7 @@ from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.reports.status import CandidateState
 
 PATIENCE_S = 60.0
+COMMAND = f"yolo-fs answer {NAME} CHOICE"
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +79,9 @@ def drawn(seen: PresentMoment, rows: int, width: int = 80) -> list[str]:
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_one_phase_fits_the_screen(seen: PresentMoment, rows: int, width: int) -> None:
     lines = drawn(seen, rows, width)
-    assert len(lines) < rows
-    assert max(map(len, lines)) <= width
+    assert sum(max(1, -(-len(line) // width)) for line in lines) < rows
+    assert all(len(line) <= width or COMMAND in line for line in lines)
+    assert any(line.endswith(COMMAND) for line in lines)
     assert not any(sign in line for line in lines for sign in "\u202e\x1b")
 
 

@@ -17,12 +17,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.artifacts.verdicts import Held, Rejected
-from yolo_fs.cli.board import MANY, SIGNS, beginning, draw_steps, height_of_steps
+from yolo_fs.cli.board import MANY, SIGNS, beginning, draw_steps, height_of_steps, not_begun
 from yolo_fs.cli.inbox import lines_of
 from yolo_fs.cli.reply import Reply, build_rich_console, console_for
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import safe
 from yolo_fs.git.repository import Repository
+from yolo_fs.moments.inbox import COMMAND_LENGTH
 from yolo_fs.moments.moment import PastMoment, PresentMoment, stamp
 from yolo_fs.phase.gate_status import GateStatus
 from yolo_fs.phase.progress import DepartmentStatus
@@ -54,6 +55,8 @@ class ScreenLine(NamedTuple):
     style: str = ""
     draw: Callable[[Console], None] | None = None
     rows: int = 1
+    is_command: bool = False
+    """It is copied: drawn whole, over as many rows as it takes."""
 
 
 class WantedPart(NamedTuple):
@@ -65,16 +68,25 @@ class WantedPart(NamedTuple):
 
 def draw_screen(console: Console, seen: PresentMoment | PastMoment, rows: int) -> None:
     """Draw a state within `rows` rows of the terminal; the last row stays free for the prompt."""
-    blocks = [list(block) for block in _blocks(seen, console.width)]
+    blocks = [
+        [_with_rows(line, console.width) for line in block]
+        for block in _blocks(seen, console.width)
+    ]
     left = max(LEAST_ROWS, rows) - 1
     for block in blocks:
         for line in _fitting(block, left):
             left -= line.rows
             if line.draw:
                 line.draw(console)
+            elif line.is_command:
+                console.print(safe(line.text, COMMAND_LENGTH), style=line.style, soft_wrap=True)
             else:
                 text = safe(line.text, console.width)
                 console.print(text, style=line.style, no_wrap=True, overflow="ellipsis", crop=True)
+
+
+def _with_rows(line: ScreenLine, width: int) -> ScreenLine:
+    return line._replace(rows=-(-len(line.text) // width)) if line.is_command else line
 
 
 def draw_wanted(console: Console, seen: PresentMoment, *, verbose: bool) -> None:
@@ -85,7 +97,8 @@ def draw_wanted(console: Console, seen: PresentMoment, *, verbose: bool) -> None
     for heading, lines in _wanted(seen, sys.maxsize if verbose else MANY):
         console.print(heading.text, style=heading.style)
         for line in lines:
-            console.print(safe(line.text, 600), style=line.style, soft_wrap=True)
+            length = COMMAND_LENGTH if line.is_command else 600
+            console.print(safe(line.text, length), style=line.style, soft_wrap=True)
         console.print()
 
 
@@ -110,6 +123,8 @@ def _blocks(seen: PresentMoment | PastMoment, width: int) -> Iterator[Iterable[S
     for phase in open_[:1] or phases[-1:]:
         yield _phase(phase, width)
     yield _others(phases, open_)
+    if isinstance(seen, PresentMoment) and (waits := not_begun(seen.report.root, seen.team)):
+        yield [ScreenLine(waits)]
     if not phases and isinstance(seen, PresentMoment):
         yield [ScreenLine(beginning(seen.report.root))]
     yield _draw_foot(seen)
@@ -156,7 +171,7 @@ def _asked(seen: PresentMoment) -> Iterator[ScreenLine]:
             style = "red" if item.kind == "credential" else "yellow"
             for question, command in lines_of((item,)):
                 yield ScreenLine(f"  ! {question}", style)
-                yield ScreenLine(f"    {command}")
+                yield ScreenLine(f"    {command}", is_command=True)
 
 
 def _in_the_way(seen: PresentMoment, asked: set[str], most_drifts: int) -> Iterator[ScreenLine]:
@@ -229,7 +244,8 @@ def _phase(phase: PhaseBoard, width: int) -> Iterator[ScreenLine]:
             yield ScreenLine(f"  gate {gate.name} closed: {_lacks(gate)}", "yellow")
     yield ScreenLine(f"  {phase.sign_off.sentence}")
     if progress.next and progress.next.command:
-        yield ScreenLine(f"  {progress.next.agent} runs: {progress.next.command}")
+        runs = f"  {progress.next.agent} runs: {progress.next.command}"
+        yield ScreenLine(runs, is_command=True)
 
 
 def _turn(status: DepartmentStatus) -> str:
