@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.teams import CLAIM, Team
 from yolo_fs.cli.main import run
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit
@@ -135,9 +136,26 @@ def test_the_list_tells_how_far_each_phase_is(
     write(root, "phases/04-done/04-01.summary.jsonl")
     rows = phase(root, capsys, "list")[1]["data"]
     assert [(row["plans"], row["summaries"], row["status"]) for row in rows] == [
-        (0, 0, "empty"), (1, 0, "planned"), (2, 1, "in progress"), (1, 1, "complete"),
+        (0, 0, "empty"), (1, 0, "planned"), (2, 1, "in progress"), (1, 1, "in progress"),
         (0, 0, "begun"), (0, 0, "empty"),
     ]  # fmt: skip
+
+
+def test_the_list_calls_a_phase_complete_where_status_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team = Team(tmp_path / "work")
+    team.begin()
+    team.plan_one()
+    team.artifact("01-01.summary.jsonl", json.dumps(CLAIM | {"ch": [team.head()[:12]]}) + "\n")
+    _, answer = phase(team.root, capsys, "list")
+    (row,) = answer["data"]
+    assert (row["plans"], row["summaries"], row["status"]) == (1, 1, "in progress")
+    capsys.readouterr()
+    run(["status", "-C", str(team.root)])
+    assert f"phase 01-auth: at {row['step']} " in capsys.readouterr().out
+    run(["phase", "list", "-C", str(team.root)])
+    assert capsys.readouterr().out == f"01-auth  1/1 plans  in progress, at {row['step']}\n"
 
 
 def test_a_directory_with_another_name_is_a_warning(

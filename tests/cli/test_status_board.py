@@ -112,6 +112,24 @@ def test_a_committed_file_that_a_person_deleted_is_told_and_is_no_error(team: Te
     assert ", 1 deleted from the work tree" in screen.file.getvalue()
 
 
+def test_a_phase_that_is_made_and_has_no_file_yet_is_told_beside_the_others(team: Team) -> None:
+    team.begin()
+    assert "waits for its first file" not in said(team)
+    assert run(["phase", "new", "next", "-q", "-C", str(team.root)]) == Exit.DONE
+    waits = (
+        "02-next waits for its first file: 'yolo-fs workflow next --phase 02-next' says whose turn"
+    )
+    assert waits in said(team)
+    with (
+        Repository(str(team.root)) as repository,
+        contextlib.closing(StatusObserver(repository)) as observer,
+    ):
+        screen = Console(file=io.StringIO(), width=200, force_terminal=True, highlight=False)
+        draw_screen(screen, observer.look(), 40)
+    assert isinstance(screen.file, io.StringIO)
+    assert waits in screen.file.getvalue()
+
+
 def test_a_file_whose_name_nearly_is_an_artifacts_is_warned_of(team: Team) -> None:
     team.begin()
     near = ".yolo-planning/phases/01-auth/Critique.jsonl"

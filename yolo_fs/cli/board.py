@@ -73,6 +73,18 @@ def beginning(root: str, phase: str = "") -> str:
     return "no phase yet: 'yolo-fs phase new SLUG' makes one"
 
 
+def not_begun(root: str, board: Board | None) -> str:
+    """Return what is said of the phases of a work tree that have nothing on a branch with others;
+    empty where there is none.
+    """
+    known = {phase.id for phase in board.phases} if board else set()
+    waiting = [str(phase) for phase in phases_in(root) if phase not in known] if known else []
+    if not waiting:
+        return ""
+    more = f" (+{len(waiting) - 1}: yolo-fs phase list)" if waiting[1:] else ""
+    return f"{beginning(root, waiting[0])}{more}"
+
+
 def draw_board(
     console: Console,
     board: Board,

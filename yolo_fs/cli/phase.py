@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from yolo_fs.agents.access import Access
 from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
 from yolo_fs.core.ids import PHASE_DIRECTORY, SHORT
-from yolo_fs.core.reasons import Exit, Finding, Level, Reason, safe
+from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
+from yolo_fs.phase.progress import PhaseStatus
+from yolo_fs.progress.board import phases_now
 from yolo_fs.progress.phases import Made, PhaseDirectory, make_phase, misnamed, phases
 from yolo_fs.progress.signoff import PhaseSignOff, SignedOff
 from yolo_fs.progress.workflow import phase_named
@@ -19,7 +22,7 @@ from yolo_fs.workspace.planning_tree import seen_from
 from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.console import Console
 
@@ -83,24 +86,32 @@ def _taken(made: Made) -> tuple[Finding, ...]:
 
 @verb("list", example="yolo-fs phase list --json", parent=phase)
 def list_(invocation: Invocation) -> Reply:
-    """List the phases with their plans and summaries."""
-    repository = Repository(invocation.start)
-    repository.close()
-    directories = phases(repository.root)
-    return Reply(
-        [
-            {
-                "phase": each.name,
-                "path": each.path,
-                "plans": each.plans,
-                "summaries": each.summaries,
-                "status": each.status,
-            }
-            for each in directories
-        ],
-        misnamed(repository.root),
-        show=lambda console: _show(console, directories),
-    )
+    """List the phases with their plans and summaries, and the step that each is at.
+
+    Complete is what `status` calls so, by what is committed.
+    """
+    with Repository(invocation.start) as repository:
+        directories = phases(repository.root)
+        known = dict[str, PhaseStatus]()
+        with suppress(YoloError):  # a branch that cannot be read hides no folder
+            settings = load(repository.root)
+            team = Team(repository, settings)
+            now = phases_now(repository, settings, repository.head().tip, team)
+            known = {str(each.id): each.progress for each in now}
+    rows = [_row(each, known.get(each.name)) for each in directories]
+    return Reply(rows, misnamed(repository.root), show=lambda console: _show(console, rows))
+
+
+def _row(directory: PhaseDirectory, progress: PhaseStatus | None) -> dict[str, Any]:
+    is_finished = progress is not None and progress.is_finished
+    return {
+        "phase": directory.name,
+        "path": directory.path,
+        "plans": directory.plans,
+        "summaries": directory.summaries,
+        "status": "complete" if is_finished else directory.status,
+        "step": progress.step if progress else "",
+    }
 
 
 @verb("sign-off", example="yolo-fs phase sign-off 1 --as lead", parent=phase)
@@ -143,9 +154,12 @@ def _show_sign_off(console: Console, done: SignedOff) -> None:
             console.print(f"  as {safe(done.subject)}")
 
 
-def _show(console: Console, directories: Sequence[PhaseDirectory]) -> None:
-    if not directories:
+def _show(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
+    if not rows:
         console.print("There are no phases yet. Make one with 'yolo-fs phase new SLUG'.")
-    width = max((len(each.name) for each in directories), default=0)
-    for each in directories:
-        console.print(f"{each.name:{width}}  {each.summaries}/{each.plans} plans  {each.status}")
+    width = max((len(row["phase"]) for row in rows), default=0)
+    for row in rows:
+        done = f"{row['phase']:{width}}  {row['summaries']}/{row['plans']} plans"
+        is_open = row["step"] and row["status"] != "complete"
+        step = f", at {row['step']}" if is_open else ""
+        console.print(f"{done}  {row['status']}{step}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from yolo_fs.artifacts.decide import reason_and_findings
-from yolo_fs.cli.board import LARGE, beginning, draw_board, draw_crew, draw_machines
+from yolo_fs.cli.board import LARGE, beginning, draw_board, draw_crew, draw_machines, not_begun
 from yolo_fs.cli.reply import Invocation, Reply, draw_columns, verb
 from yolo_fs.cli.screen import draw_screen, draw_wanted, drawn, follow
 from yolo_fs.core.ids import SHORT, PhaseId
@@ -117,6 +117,8 @@ def _reply(seen: PresentMoment, chosen: PhaseId | None, invocation: Invocation) 
             empty = beginning(seen.report.root, str(chosen or ""))
             is_full = invocation.verbose or chosen is not None
             draw_board(console, seen.team, empty=empty, verbose=is_full)
+        if not chosen and (waits := not_begun(seen.report.root, seen.team)):
+            console.print(waits)
         if seen.compliance:
             _show_compliance(console, seen.compliance)
         console.print()

@@ -37,11 +37,11 @@ class PhaseDirectory(NamedTuple):
 
     @property
     def status(self) -> str:
-        """`empty`, `begun`, `planned`, `in progress` or `complete`."""
+        """`empty`, `begun`, `planned` or `in progress`, by its files alone: the branch tells what
+        is complete.
+        """
         if not self.plans:
             return "begun" if self.artifacts else "empty"
-        if self.summaries >= self.plans:
-            return "complete"
         return "in progress" if self.summaries else "planned"
 
 
