@@ -518,6 +518,21 @@ def test_a_phase_that_was_made_by_hand_is_begun_by_what_its_name_says(company: C
     assert "phase 01-login is open, and goes on: login; not begun" in said["rewrite billing"]
 
 
+@pytest.mark.parametrize("checkpoint", ["plan", "ship"])
+def test_what_a_run_ended_at_waits_in_the_inbox_until_it_goes_on(
+    company: Company, checkpoint: str
+) -> None:
+    company.configure(company={"team": "solo"})
+    played = company.go("a", "login", "--approve", checkpoint)
+    assert played.code == 75, played
+    (asked,) = played.data["waiting"]
+    (item,) = json.loads(company.repo.yolo_fs("inbox", "--json", ok=(1,)).stdout)["data"]
+    assert (item["kind"], item["command"]) == ("decision", asked["command"])
+    assert item["question"] == f"the run asks: {asked['question']}"
+    company.repo.yolo_fs(*shlex.split(item["command"])[1:], more=company.env)
+    assert json.loads(company.repo.yolo_fs("inbox", "--json").stdout)["data"] == []
+
+
 def test_why_an_act_was_given_up_is_told_once_with_the_command_that_tries_again(
     company: Company,
 ) -> None:

@@ -65,6 +65,9 @@ _PATIENCE_S = {
 _LEFT = "left by a runner that ended"
 _GIVEN_UP = "agent"
 """Kind of the inbox for an act that was given up."""
+_APPROVAL, _BUDGET = "approval", "budget"
+_OWN_QUESTIONS = (_APPROVAL, _BUDGET)
+"""Kinds of what a run itself asks, beside what it has given up."""
 _HOST = "host"
 """Id in the inbox of a host that lets nobody in."""
 _HOLD = "hold"
@@ -205,6 +208,8 @@ class Runner:
             not_let_in = [one.question for one in waiting if one.id == _HOST]
             is_over = outcome in (RunOutcome.SHIPPED, RunOutcome.DONE)
             self._run.again = "" if is_over else self._go_on
+            own = (one for one in waiting if one.kind in _OWN_QUESTIONS)
+            self._run.asks = [[one.question, one.command] for one in own]
             self._end_run(outcome.value, [*given_up, *not_let_in])
             return RunResult(outcome, self._run, waiting, given_up)
 
@@ -412,7 +417,7 @@ class Runner:
                 name = _name_of_approval(act)
                 sentence = f"{question}: {act.turn.sentence}"
                 approves = self._build_command_to_go_on(_CHECKPOINT_OF_STEP[act.turn.step])
-                yield InboxItem(name, "approval", "", sentence, (), approves)
+                yield InboxItem(name, _APPROVAL, "", sentence, (), approves)
         for act in self._given_up_acts:
             sentence = f"{self._attempts.why_given_up(act)}: try it again?"
             yield InboxItem(_name_of_approval(act), _GIVEN_UP, "", sentence, (), self._go_on)
@@ -512,7 +517,7 @@ class Runner:
 
     def _build_budget_item(self) -> InboxItem:
         spent = f"{self._run.cost_usd:.2f} USD, {self._run.tokens} tokens"
-        return InboxItem("budget", "budget", "", f"{spent} are used up: go on?", (), self._go_on)
+        return InboxItem(_BUDGET, _BUDGET, "", f"{spent} are used up: go on?", (), self._go_on)
 
     def _raise_budget(self) -> None:
         """Raise the budget by its original amount."""

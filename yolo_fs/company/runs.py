@@ -78,6 +78,8 @@ class Run:
     outcome: str = ""
     given_up: list[str] = field(default_factory=list)
     """Why acts were given up."""
+    asks: list[list[str]] = field(default_factory=list)
+    """What it ended at and only a person decides: question, command."""
     again: str = ""
     """Command that goes on with it; it names a program, so that it counts with a proof alone."""
     acts: list[RunAct] = field(default_factory=list)
@@ -147,7 +149,8 @@ def _kept(repository: Repository, content: dict[str, Any] | Damaged | None) -> l
 def _run(value: dict[str, Any]) -> Run:
     acts = [RunAct(**_known(RunAct, act)) for act in value.get("acts", ())]
     texts = {name: value.get(name) or "" for name in ("chain", "again")}
-    later = {"given_up": value.get("given_up") or [], "begins": value.get("begins", True), **texts}
+    lists = {name: value.get(name) or [] for name in ("given_up", "asks")}
+    later = {"begins": value.get("begins", True), **lists, **texts}
     return Run(**{**_known(Run, value), "acts": acts, **later})
 
 

@@ -16,6 +16,7 @@ from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.decide import reason_and_findings
 from yolo_fs.artifacts.uncommitted import SETTLED_BY
 from yolo_fs.artifacts.verdicts import Held
+from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Finding, Reason
 from yolo_fs.core.timestamps import iso
 from yolo_fs.escalation_service.moves import Escalations
@@ -98,7 +99,7 @@ def inbox(
         ),
         *(_asked(each) for each in open_ if each.holder is Role.USER),
         *(item for phase in phases for item in _acts(phase)),
-        *_given_up(report.root, team, runs),
+        *_left_by_runs(report.root, team, runs),
         *_conflicts(machines),
     ]
     told = {item.id for item in items}
@@ -220,21 +221,30 @@ def _acts(phase: PhaseBoard) -> Iterator[InboxItem]:
         yield InboxItem(name, "deadlock", "", str(alarm), (), command)
 
 
-def _given_up(
+def _left_by_runs(
     root: str, team: Board | None, runs: Sequence[Mapping[str, Any]]
 ) -> Iterator[InboxItem]:
-    """Yield what the last run of each phase has given up; the next one tries it again."""
+    """Yield what the last run of each phase has given up or asks; the next one takes it up."""
     over = {one.id for one in team.phases if one.is_complete} if team else set()
     last = {run["phase"]: run for run in runs}
     for phase in phases_in(root):  # it may have nothing on the branch yet
         run = last.get(str(phase)) if phase not in over else None
-        for place, why in enumerate((run or {}).get("given_up") or (), 1):
-            since = iso(run["ended"] or 0) if run else ""
-            command = f"yolo-fs go --phase {int(phase.number)}"
-            if run and run.get("again") and is_proved(run):  # it names a program of this user's
-                command = str(run["again"])
-            name = f"{phase}:given-up:{place}"
-            yield InboxItem(name, "agent", since, f"given up: {why}", (), command)
+        if run and run["ended"] is not None:
+            yield from _left_by(run, phase)
+
+
+def _left_by(run: Mapping[str, Any], phase: PhaseId) -> Iterator[InboxItem]:
+    since, own = iso(run["ended"]), f"yolo-fs go --phase {int(phase.number)}"
+    is_ours = is_proved(run)  # its commands name a program of this user's
+    for place, why in enumerate(run.get("given_up") or (), 1):
+        command = str(run.get("again") or own) if is_ours else own
+        yield InboxItem(
+            f"{phase}:given-up:{place}", "agent", since, f"given up: {why}", (), command
+        )
+    for place, (question, command) in enumerate(run.get("asks") or (), 1):
+        asks = f"the run asks: {question}"
+        name = f"{phase}:asks:{place}"
+        yield InboxItem(name, "decision", since, asks, (), command if is_ours else own)
 
 
 def _conflicts(machines: TeamOverview | None) -> Iterator[InboxItem]:

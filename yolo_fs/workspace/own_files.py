@@ -358,6 +358,10 @@ def _are_texts_or_none(value: object) -> bool:
     return value is None or fits(value, [str])
 
 
+def _are_pairs_or_none(value: object) -> bool:
+    return value is None or (fits(value, [[str]]) and all(len(pair) == 2 for pair in value))  # type: ignore[attr-defined]
+
+
 def _is_amount(value: Any) -> bool:
     return fits(value, int | float) and 0 <= value < _BEYOND_COUNTING
 
@@ -385,6 +389,7 @@ _RUN: Shape = {
     "started": _is_moment,
     "ended": _is_moment_or_none,
     "given_up": _are_texts_or_none,
+    "asks": _are_pairs_or_none,
     "acts": [_RUN_ACT],
 }
 """Its names are those of a folder."""
