@@ -72,6 +72,15 @@ def test_a_document_in_the_place_of_an_artifact_is_explained_by_what_is_wrong_wi
     assert f"'yolo-fs schema example {meant}' shows one" in said
 
 
+def test_a_document_without_a_number_was_meant_for_any_plan(repo: Repo) -> None:
+    repo.file(f"{FOLDER}/plan.md", "# The plan\n")
+    assert repo.status()["counts"]["rejected"] == 1
+    repo.file(f"{FOLDER}/fe-01-03.plan.jsonl", "{}\n")
+    assert {each["path"] for each in repo.status()["candidates"]} == {
+        f"{FOLDER}/fe-01-03.plan.jsonl"
+    }
+
+
 @pytest.mark.parametrize("is_committed", [True, False])
 def test_a_document_beside_its_artifact_or_on_the_branch_is_its_authors_own(
     repo: Repo, is_committed: bool

@@ -6,7 +6,7 @@ name was probably meant to be. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache, cached_property, lru_cache
@@ -386,6 +386,20 @@ def misnamed(path: str) -> Finding | None:
     message = "nobody reads or commits a file of this name"
     hint = "Rename the file. If that one exists already, add the content to it instead."
     return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, meant, hint)
+
+
+def is_beside_its_artifact(path: str, *there: Collection[str]) -> bool:
+    """Return whether a document lies beside what it was meant for: then it is its author's own.
+
+    One without a number, such as `plan.md`, was meant for any plan of its phase.
+    """
+    wrong = misnamed(path) if is_document(path) else None
+    if wrong is None:
+        return False
+    folder, _, name = wrong.expected.rpartition("/")
+    ending = name.lstrip("0123456789-") if not re.search("[0-9]", path.rpartition("/")[2]) else name
+    alike = (known for paths in there for known in paths if known.endswith(ending))
+    return any(known.rpartition("/")[0] == folder for known in alike)
 
 
 def _document_instead(path: str) -> Finding | None:

@@ -19,6 +19,7 @@ from yolo_fs.artifacts.classify import (
     classify,
     has_own_name,
     in_tree,
+    is_beside_its_artifact,
     is_document,
     kind_of_content,
     kind_of_name,
@@ -46,7 +47,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.handoffs.lifecycle import HANDOFF
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.layout import Record
-from yolo_fs.system.files import FileEntry, walk
+from yolo_fs.system.files import FileEntry, names_in, walk
 from yolo_fs.system.readers import read_object
 from yolo_fs.workspace.planning_tree import (
     doubled_phases,
@@ -214,7 +215,9 @@ class Validator:
         wrong = misnamed(location.path)
         if wrong is None or not is_document(location.path):
             return wrong is not None
-        if os.path.lexists(os.path.join(location.root, wrong.expected)):
+        folder = os.path.dirname(location.path)
+        names = names_in(os.path.join(location.root, folder))
+        if is_beside_its_artifact(location.path, {f"{folder}/{name}" for name in names}):
             return False
         repository = self._repository if self._is_own(location) else None
         tip = repository.head().tip if repository else None

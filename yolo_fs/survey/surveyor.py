@@ -16,7 +16,14 @@ from dataclasses import replace
 from functools import cache
 from typing import NamedTuple, Self
 
-from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, is_document, misnamed, plans_named
+from yolo_fs.artifacts.classify import (
+    PLANNING_ROOT,
+    classify,
+    is_beside_its_artifact,
+    is_document,
+    misnamed,
+    plans_named,
+)
 from yolo_fs.artifacts.decide import EventSink
 from yolo_fs.artifacts.examine import needs_of
 from yolo_fs.artifacts.handoff_names import HANDOFF_FOLDER
@@ -223,12 +230,6 @@ def _is_name_of_file(path: str) -> bool:
     return classify(path) is not None or misnamed(path) is not None
 
 
-def _is_beside_its_artifact(path: str, *there: Collection[str]) -> bool:
-    """Return whether a document lies beside what it was meant for: then it is its author's own."""
-    wrong = misnamed(path) if is_document(path) else None
-    return wrong is not None and any(wrong.expected in paths for paths in there)
-
-
 def misnamed_files(repository: Repository, settings: Settings) -> tuple[Finding, ...]:
     """Return a finding for each file whose name almost matches an artifact's."""
     with Surveyor(repository, settings) as surveyor:
@@ -343,7 +344,7 @@ class Surveyor:
         for path, blob in self._committed(head.tip):
             blobs[path] = blob
             yield
-        near = [each for each in near if not _is_beside_its_artifact(each.path, stamps, blobs)]
+        near = [each for each in near if not is_beside_its_artifact(each.path, stamps, blobs)]
         # What a person has committed under such a name stays as it is.
         stamps |= {each.path: each.stamp for each in near if each.path not in blobs}
         committed = [each for each in near if each.path in blobs and not is_document(each.path)]
@@ -444,7 +445,7 @@ class Surveyor:
             return None
         folder = os.path.dirname(path)
         here = {f"{folder}/{name}" for name in names_in(f"{self._repository.root}/{folder}")}
-        if _is_beside_its_artifact(path, here, self._repository.files_at(head.tip, folder)):
+        if is_beside_its_artifact(path, here, self._repository.files_at(head.tip, folder)):
             return None
         return self._pipeline.look_misnamed(finding)
 
