@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _codecs
 import _signal  # type: ignore[import-not-found]
 import _thread
 import gc
@@ -106,10 +107,29 @@ def _open_closed_streams() -> None:
             setattr(sys, name, open(nothing, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
+_IN_ASCII = {"→": "->", "…": "...", "·": "-", "–": "-", "—": "-", "−": "-", "≤": "<=", "≥": ">="}
+"""Our own signs in what every terminal has."""
+_ERRORS = "yolo_fs.in_ascii"
+"""Name of the handler by which a stream prints what its encoding does not have."""
+
+
 def _print_every_character() -> None:
-    """Let stdout escape what its encoding does not have, as stderr does."""
-    if sys.stdout.encoding.lower() not in ("utf-8", "utf8"):
-        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    """Let both streams print our signs in ASCII, and escape the rest, where they have no others.
+
+    An observer prints with the handler of whoever asks, so each process knows it.
+    """
+    _codecs.register_error(_ERRORS, _in_ascii)
+    for stream in (sys.stdout, sys.stderr):
+        if stream.encoding.lower() not in ("utf-8", "utf8"):
+            stream.reconfigure(errors=_ERRORS)  # type: ignore[union-attr]
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    escaped = (_IN_ASCII.get(each) or ascii(each)[1:-1] for each in lacking)
+    return "".join(escaped), error.end
 
 
 if __name__ == "__main__":
