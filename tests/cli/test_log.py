@@ -49,3 +49,13 @@ def test_a_branch_without_commits_has_an_empty_log_that_says_so(
     assert listed(team, capsys, "--source") == []
     assert run(["log", "-C", str(team.root)]) == Exit.DONE
     assert capsys.readouterr().out == "no such commit on this branch\n"
+
+
+def test_what_the_log_leaves_out_is_said_with_the_option_that_shows_it(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team.begin()
+    capsys.readouterr()
+    for words, is_cut in (["-n", "1"], True), (["-n", "2"], False), ([], False):
+        assert run(["log", "-C", str(team.root), *words]) == Exit.DONE
+        assert ("-n 2 shows more" in capsys.readouterr().out) is is_cut

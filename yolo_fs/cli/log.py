@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.git.repository import Repository
@@ -36,7 +37,7 @@ def log(invocation: Invocation, *, kind: str | None, count: int) -> Reply:
         if tip := repository.head().tip:
             index.read_up_to(tip)
         looks = {"source": index.last_of_source, "team": index.last_of_ours, None: index.last}
-        commits = looks[kind](count)
+        found = looks[kind](count + 1)
         team.keep()
     data = [
         {
@@ -45,14 +46,17 @@ def log(invocation: Invocation, *, kind: str | None, count: int) -> Reply:
             "by": "team" if commit.is_ours else "source",
             "subject": commit.subject,
         }
-        for commit in commits
+        for commit in found[:count]
     ]
-    return Reply(data, show=lambda console: _show(console, commits))
+    return Reply(data, show=lambda console: _show(console, found, count))
 
 
-def _show(console: Console, commits: tuple[IndexedCommit, ...]) -> None:
-    for commit in commits:
+def _show(console: Console, found: tuple[IndexedCommit, ...], count: int) -> None:
+    for commit in found[:count]:
         sign = "·" if commit.is_ours else "*"
-        console.print(safe(f"{sign} {commit.oid[:9]}  {iso(commit.at_s)}  {commit.subject}", 300))
-    if not commits:
+        line = f"{sign} {commit.oid[:SHORT]}  {iso(commit.at_s)}  {commit.subject}"
+        console.print(safe(line, 300))
+    if found[count:]:
+        console.print(f"… older ones are not shown: -n {2 * count} shows more", style="dim")
+    if not found:
         console.print("no such commit on this branch")
