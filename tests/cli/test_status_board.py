@@ -112,6 +112,19 @@ def test_a_committed_file_that_a_person_deleted_is_told_and_is_no_error(team: Te
     assert ", 1 deleted from the work tree" in screen.file.getvalue()
 
 
+def test_a_pipe_gets_the_first_of_many_refused_files_twice_and_the_others_once(team: Team) -> None:
+    team.begin()
+    for number in range(1, 99):
+        team.artifact(f"01-{number:02}.plan.jsonl", "{}\n")
+        os.utime(team.root / f".yolo-planning/phases/01-auth/01-{number:02}.plan.jsonl", (1e9, 1e9))
+    text = said(team)
+    head, _, below = text.partition("\nphase 01-auth")
+    assert len(re.findall(r"(?m)^  x 01-", head)) == 20
+    assert "  … 78 more, which are below\n" in head
+    assert len(re.findall(r"(?m)^  \S+/01-\d\d\.plan\.jsonl: ", below)) == 98
+    assert len(re.findall(r"(?m)^  x 01-", said(team, "-v"))) == 98
+
+
 def test_a_phase_that_is_made_and_has_no_file_yet_is_told_beside_the_others(team: Team) -> None:
     team.begin()
     assert "waits for its first file" not in said(team)

@@ -64,6 +64,7 @@ class WantedPart(NamedTuple):
 
     heading: ScreenLine
     lines: list[ScreenLine]
+    is_listed_below: bool = False
 
 
 def draw_screen(console: Console, seen: PresentMoment | PastMoment, rows: int) -> None:
@@ -92,10 +93,13 @@ def _with_rows(line: ScreenLine, width: int) -> ScreenLine:
 def draw_wanted(console: Console, seen: PresentMoment, *, verbose: bool) -> None:
     """Print all that needs somebody, for the reader of a pipe: agents read the first lines.
 
-    `verbose`: without a limit.
+    `verbose`: without a limit. What is refused is listed once more below, with all its faults.
     """
-    for heading, lines in _wanted(seen, sys.maxsize if verbose else MANY):
-        console.print(heading.text, style=heading.style)
+    for part in _wanted(seen, sys.maxsize if verbose else MANY):
+        console.print(part.heading.text, style=part.heading.style)
+        lines, more = part.lines, len(part.lines) - MANY
+        if part.is_listed_below and more > 0 and not verbose:
+            lines = [*lines[:MANY], ScreenLine(f"  … {more} more, which are below", "dim")]
         for line in lines:
             length = COMMAND_LENGTH if line.is_command else 600
             console.print(safe(line.text, length), style=line.style, soft_wrap=True)
@@ -133,8 +137,8 @@ def _blocks(seen: PresentMoment | PastMoment, width: int) -> Iterator[Iterable[S
 def _shortened(parts: Sequence[WantedPart]) -> Iterator[Iterable[ScreenLine]]:
     """Yield the parts with as many lines as there is room for, and the number of the others."""
     left = _WANTED
-    for at, (heading, lines) in enumerate(parts):
-        kept = sum(min(len(later), _LEAST) for _, later in parts[at + 1 :])
+    for at, (heading, lines, _) in enumerate(parts):
+        kept = sum(min(len(later.lines), _LEAST) for later in parts[at + 1 :])
         shown = lines[: max(left - kept, _LEAST)]
         left -= len(shown)
         yield [heading, *shown, *_more(len(lines) - len(shown))]
@@ -160,6 +164,7 @@ def _wanted(seen: PresentMoment, most_drifts: int) -> tuple[WantedPart, ...]:
                 _refusal(candidate.path, candidate.verdict)
                 for candidate in seen.report.with_standing(CandidateState.REJECTED)
             ],
+            is_listed_below=True,
         ),
     )
     return tuple(part for part in parts if part.lines)
