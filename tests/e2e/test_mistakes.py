@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.obedient import Obedient, said_by
+from tests.e2e.repo import Repo
+from tests.support import forked
 from yolo_fs.artifacts.catalogue import find_kind
 from yolo_fs.artifacts.table import ARTIFACTS, Artifact
 from yolo_fs.checking.examples import example_for, example_of
@@ -423,3 +425,19 @@ def said(found: dict[str, Any]) -> str:
     """Return a finding as people read it."""
     finding = Finding(**{**found, "reason": Reason.of(found["reason"]), "level": Level.ERROR})
     return str(finding)
+
+
+def test_a_key_that_lacks_is_asked_for_by_what_it_means_in_a_line_of_its_kind(repo: Repo) -> None:
+    repo.file(".yolo-planning/phases/01-auth/research.jsonl", '{"q":"Is there a rate limit?"}\n')
+    done = repo.yolo_fs("fix", ".yolo-planning/phases/01-auth/research.jsonl", ok=(1,))
+    asked = (done.stdout + done.stderr).decode()
+    assert "Add `src`: source of the answer" in asked and "no source yet" not in asked
+
+
+def test_a_terminal_without_utf_8_gets_our_signs_in_ascii_and_others_escaped(repo: Repo) -> None:
+    repo.yolo_fs("phase", "new", "auth")
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    listed = forked.start(["gate", "list"], repo.root, repo.env | plain).out
+    assert b"  -> yolo-fs " in listed and b"\\u2192" not in listed
+    unknown = forked.start(["explain", "caf\u00e9"], repo.root, repo.env | plain)
+    assert b"caf\\xe9" in unknown.err or b"udcc3" in unknown.err

@@ -214,7 +214,7 @@ def _add_questions(file: CheckedFile) -> tuple[Finding, ...]:
 def _question(file: CheckedFile, finding: Finding) -> str:
     """Return the question that the author has to answer."""
     key = finding.at.rpartition("/")[2]
-    meaning = _meaning(file, key)
+    meaning = _meaning(file, finding.line, key)
     if finding.reason is Reason.MISSING_KEY:
         subject = meaning.partition(":")[0].strip(". ").lower()
         return f"add `{key}`: {subject}" if subject else f"add `{key}`"
@@ -227,11 +227,13 @@ def _question(file: CheckedFile, finding: Finding) -> str:
     return finding.hint or "how is this meant?"
 
 
-def _meaning(file: CheckedFile, key: str) -> str:
+def _meaning(file: CheckedFile, line: int, key: str) -> str:
+    """Return what a key means in the shape that its line has, else in any of its artifact."""
     artifact = artifact_of(file.kind) if file.kind else None
-    shapes: Sequence[type] = ()
-    if artifact is not None:
-        shapes = artifact.shapes
+    if artifact is None:
+        return ""
+    of_line = (shape for record, shape in artifact.shapes_of(file.records) if record.line == line)
+    shapes = filter(None, (*of_line, *artifact.shapes))
     return next((meaning for shape in shapes if (meaning := field_docs(shape).get(key))), "")
 
 

@@ -317,7 +317,8 @@ class Finding:
         pointer = f"at {safe(self.at)}" if self.at else ""
         where = " ".join(part for part in (place, pointer) if part)
         is_said = not self.command or self.command in self.hint
-        command = "" if is_said else f" Run: {safe(self.command, _OWN_LENGTH)}"
+        stop = "" if self.hint else "."
+        command = "" if is_said else f"{stop} Run: {safe(self.command, _OWN_LENGTH)}"
         said = f"{self.reason.value}: {self.why}{command}"
         return f"{where}: {said}" if where else said
 
