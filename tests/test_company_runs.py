@@ -62,6 +62,8 @@ def test_a_run_that_was_not_ended_is_shown_with_what_was_printed(repo: Repo) -> 
     (folder / "stream.log").write_text("hello\n")
     assert b"dev" in repo.yolo_fs("company", "runs").stdout
     assert repo.yolo_fs("company", "log", "dev").stdout == b"hello\n"
+    (folder / "stream.log").write_text("")
+    assert b"dev printed nothing" in repo.yolo_fs("company", "log", "dev").stdout
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,14 @@ def test_the_version_is_told_however_it_is_asked(
 
 
 @pytest.mark.parametrize(
-    ("slip", "meant"), [(["statsu"], "status"), (["vaildate"], "validate"), (["gate", "wy"], "why")]
+    ("slip", "meant"),
+    [
+        (["statsu"], "status"),
+        (["vaildate"], "validate"),
+        (["gate", "wy"], "why"),
+        (["next"], "workflow next"),
+        (["sign-off", "1"], "phase sign-off"),
+    ],
 )
 def test_a_slip_of_the_pen_is_answered_by_what_was_meant(
     slip: list[str], meant: str, capsys: pytest.CaptureFixture[str]

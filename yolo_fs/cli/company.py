@@ -114,6 +114,8 @@ def log(invocation: Invocation, *, agent: str, is_followed: bool, count: int) ->
     def show(console: Console) -> None:
         for line in (*lines, *errors):
             console.print(line)
+        if not (lines or errors):
+            console.print(f"{name} printed nothing at its last start")
 
     return Reply(data, show=show)
 

@@ -193,9 +193,11 @@ def _nearest(error: click.ClickException) -> str:
     from difflib import get_close_matches
 
     from yolo_fs.artifacts.meanings import meanings_of
+    from yolo_fs.protocol.verbs import OWN_VERB_BY_NAME
 
-    near = get_close_matches(wrong[1], context.command.list_commands(context), 1)
-    meant = f" Did you mean '{near[0]}'?" if near else ""
+    below = [name for name in OWN_VERB_BY_NAME if name.partition(" ")[2] == wrong[1]]
+    near = below or get_close_matches(wrong[1], context.command.list_commands(context), 1)
+    meant = f" Did you mean {' or '.join(map(repr, near[:3]))}?" if near else ""
     is_name = meanings_of(wrong[1])
     return f"{meant} 'yolo-fs explain {wrong[1]}' says what that is." if is_name else meant
 
