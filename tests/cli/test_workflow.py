@@ -61,6 +61,16 @@ def test_each_department_has_its_own_next(team: Team, ask: Any) -> None:
     }
 
 
+def test_the_next_of_the_phase_lacks_what_it_lacks_in_its_department(team: Team, ask: Any) -> None:
+    team.config(THREE)
+    team.example("architecture/ok/frontend.toon", "ux-architecture.toon")
+    team.once()
+    answer = ask("next", "--phase", "1")[1]["data"]
+    assert answer["next"]["agent"] == answer["departments"]["uiux"]["agent"] == "ux-lead"
+    for gates in ("entry", "exit"):
+        assert answer["next"][gates] == answer["departments"]["uiux"][gates]
+
+
 def test_show_has_every_step_with_every_gate(ask: Any) -> None:
     steps = ask("show", "--phase", "1")[1]["data"]["steps"]
     assert [one["step"] for one in steps] == [step.key for step in STEPS]

@@ -157,9 +157,9 @@ def _turn_as_json(
         return None
     act = act_for(phase, turn, Dept(department) if department else None)
     own = [step_look for step_look in step_looks if step_look.progress.step.key == turn.step]
-    look = next(
-        (step_look for step_look in own if department in (None, step_look.department)), own[0]
-    )
+    turns = phase.progress.departments
+    whose = department or next((each.department for each in turns if each.next == turn), None)
+    look = next((step_look for step_look in own if whose in (None, step_look.department)), own[0])
     gates = {"entry": look.entry, "exit": look.exit}
     return {**act.as_json(), **gates}
 
