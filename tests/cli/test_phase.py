@@ -70,8 +70,11 @@ def test_the_same_slug_again_is_the_same_phase(
 @pytest.mark.parametrize(
     "slug", ["Auth", "a_b", "a--b", "-a", "a-", "", "../up", "a/b", "ä", "01-auth", "a" * 65]
 )
-def test_what_is_no_slug_is_a_usage_error(root: Path, slug: str) -> None:
+def test_what_is_no_slug_is_a_usage_error(
+    root: Path, slug: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["phase", "new", "-C", str(root), "--", slug]) == Exit.USAGE
+    assert "holds a number" in (said := capsys.readouterr().err) or "at most 64 of them" in said
     assert not (root / ".yolo-planning" / "phases").exists()
 
 

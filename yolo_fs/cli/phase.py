@@ -39,8 +39,8 @@ def _slug(_context: click.Context, _parameter: click.Parameter, text: str) -> st
         )
     if not PHASE_DIRECTORY.fullmatch(f"01-{text}") or len(text) > _LONGEST:
         raise click.BadParameter(
-            f"'{safe(text)}' is not a slug: lower-case letters, digits and single hyphens, "
-            "such as 'login-page'"
+            f"'{safe(text)}' is not a slug: lower-case letters, digits and single hyphens, at most "
+            f"{_LONGEST} of them, such as 'login-page'"
         )
     return text
 
