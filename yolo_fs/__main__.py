@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _codecs
 import _signal  # type: ignore[import-not-found]
 import _thread
 import gc
@@ -11,7 +10,7 @@ import sys
 import time
 
 from yolo_fs.cli.entry import finish, run_here
-from yolo_fs.system.ask import ends_soon, run_by_observer
+from yolo_fs.system.ask import IN_ASCII, ends_soon, register_signs, run_by_observer
 
 COLLECTED_AFTER = 500_000
 """Allocation threshold of the garbage collector for short-lived commands. Imports alone allocate
@@ -107,29 +106,12 @@ def _open_closed_streams() -> None:
             setattr(sys, name, open(nothing, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
-_IN_ASCII = {"→": "->", "…": "...", "·": "-", "–": "-", "—": "-", "−": "-", "≤": "<=", "≥": ">="}
-"""Our own signs in what every terminal has."""
-_ERRORS = "yolo_fs.in_ascii"
-"""Name of the handler by which a stream prints what its encoding does not have."""
-
-
 def _print_every_character() -> None:
-    """Let both streams print our signs in ASCII, and escape the rest, where they have no others.
-
-    An observer prints with the handler of whoever asks, so each process knows it.
-    """
-    _codecs.register_error(_ERRORS, _in_ascii)
+    """Let both streams print our signs in ASCII, and escape the rest, where they have no others."""
+    register_signs()
     for stream in (sys.stdout, sys.stderr):
         if stream.encoding.lower() not in ("utf-8", "utf8"):
-            stream.reconfigure(errors=_ERRORS)  # type: ignore[union-attr]
-
-
-def _in_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    lacking = error.object[error.start : error.end]
-    escaped = (_IN_ASCII.get(each) or ascii(each)[1:-1] for each in lacking)
-    return "".join(escaped), error.end
+            stream.reconfigure(errors=IN_ASCII)  # type: ignore[union-attr]
 
 
 if __name__ == "__main__":

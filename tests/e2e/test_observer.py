@@ -175,6 +175,12 @@ def test_every_command_gives_the_same_bytes_and_exit_code(observed: Repo) -> Non
     assert not different
 
 
+def test_a_terminal_without_utf_8_gets_the_same_from_an_observer(observed: Repo) -> None:
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    cold, warm = (run(observed, ["gate", "list"], cold=each, **plain) for each in (True, False))
+    assert cold == warm and b"-> yolo-fs " in warm[1]
+
+
 def test_what_writes_waits_or_is_no_verb_is_not_answered(observed: Repo) -> None:
     assert {line: ask(observed, line.split())[0] for line in REFUSED} == dict.fromkeys(
         REFUSED, MISSED

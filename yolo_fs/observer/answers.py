@@ -24,7 +24,7 @@ from yolo_fs.progress.board import board
 from yolo_fs.progress.drift import asides
 from yolo_fs.reports.status import report
 from yolo_fs.survey.surveyor import Surveyor
-from yolo_fs.system.ask import STREAMS, frame, package_folder
+from yolo_fs.system.ask import IN_ASCII, STREAMS, frame, package_folder, register_signs
 from yolo_fs.system.warm_path import ASKED_BY_GIT, HOOK_IN_FULL
 from yolo_fs.workspace.settings import load
 
@@ -73,6 +73,8 @@ class _Stream(NamedTuple):
     @classmethod
     def parse(cls, field: bytes) -> _Stream:
         encoding, errors, *flags = field.decode("ascii").split(",")
+        if errors == IN_ASCII:
+            register_signs()
         return cls(encoding, errors, *(flag == "1" for flag in flags))
 
     def writing(self, letter: str, printed: list[bytes]) -> io.TextIOWrapper:

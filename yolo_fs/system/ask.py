@@ -41,6 +41,11 @@ INPUT_BYTES = 16 << 20
 """Longest input of a command that is sent."""
 STREAMS = ("stdin", "stdout", "stderr")
 
+IN_ASCII = "yolo_fs.in_ascii"
+"""Name of the handler by which a stream prints what its encoding does not have."""
+_SIGNS = {"→": "->", "…": "...", "·": "-", "–": "-", "—": "-", "−": "-", "≤": "<=", "≥": ">="}
+"""Our own signs in what every terminal has."""
+
 _LONG_LIVED = frozenset(
     ("run", "start", "stop", "restart", "logs", "service", "board", "mcp", "demo", "statusline")
 )
@@ -67,6 +72,21 @@ class Answer:
     def of(self, stream: int) -> bytes:
         """Return what goes to one stream."""
         return b"".join(text for number, text in self.parts if number == stream)
+
+
+def register_signs() -> None:
+    """Make the handler known to this process. An observer prints as the stream of who asks."""
+    import _codecs
+
+    _codecs.register_error(IN_ASCII, _in_ascii)
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    escaped = (_SIGNS.get(each) or ascii(each)[1:-1] for each in lacking)
+    return "".join(escaped), error.end
 
 
 def run_by_observer(arguments: Sequence[str]) -> int | None:
