@@ -20,6 +20,9 @@ _FINDING = re.compile(
 )
 _FIXABLE = re.compile(r"(?P<fixable>\d+) of (?P<all>\d+) fixable: yolo-fs (?P<command>.+)")
 _RENAME = re.compile(r"expected (?P<path>\S+)\. Rename the file\.")
+_INSTEAD = re.compile(
+    r"expected (?P<path>\S+)\. Write that one as [\w ]+: 'yolo-fs (?P<command>schema example \S+)'"
+)
 _EXAMPLE = re.compile(r"'yolo-fs (?P<command>schema example \S+)' prints a valid one")
 _WRITE = re.compile(r"Write (?P<members>\"\S+) here")
 _TAKE = re.compile(r"Take (?P<what>\S+) out of the `(?P<key>\w+)` of (?P<whose>\S+),")
@@ -107,6 +110,9 @@ class Obedient:
             path.rename(fresh)
             self._moved[str(path.relative_to(self.root))] = told["path"]
 
+        def write_instead(told: re.Match[str]) -> None:
+            (self.root / told["path"]).write_text(self._run(told["command"]))
+
         def example(told: re.Match[str]) -> None:
             text = self._run(told["command"])
             lines = path.read_text(errors="replace").splitlines() if number > 1 else []
@@ -156,6 +162,7 @@ class Obedient:
             self._set(path, number, at, example_in(told["expected"]))
 
         return (
+            (_INSTEAD, write_instead),
             (_RENAME, rename),
             (_EXAMPLE, example),
             (_WRITE, write),
