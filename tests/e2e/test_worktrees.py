@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from tests.e2e import patient_agent
 from tests.e2e.repo import Repo
 from tests.e2e.test_go import SCRIPTED, STRANGER, Company, Played, agents_of, played_by, wait_for
 from tests.e2e.test_verify_command import say_as_user
+from yolo_fs.core.reasons import Reason
 
 PATIENT = played_by(Path(patient_agent.__file__))
 TASKS = ("01-01-T1", "01-04-T1", "01-07-T1")
@@ -131,6 +133,33 @@ def test_a_file_that_a_person_is_changing_is_not_overwritten(apart: Apart) -> No
     (apart.repo.root / SOURCE).unlink()
     again = apart.go("--worktrees", program=PATIENT)
     assert again.code == 0, again
+    assert apart.commits_by_task() == ONCE
+
+
+def test_another_branch_that_a_person_switches_to_gets_nothing_of_it(apart: Apart) -> None:
+    process = apart.begin_apart()
+    apart.wait_until_all_have_begun()
+    apart.repo.git("checkout", "-q", "-b", "another", "HEAD~1")
+    apart.let_go_on()
+    played = end_of(process)
+    assert played.code == 75, played
+    assert Reason.OTHER_BRANCH.sentence in played.data["waiting"][0]["question"]
+    assert not any(subject.startswith("feat(") for subject in apart.subjects())
+    apart.repo.git("checkout", "-q", "main")
+    again = apart.go("--worktrees", program=PATIENT)
+    assert again.code == 0, again
+    assert apart.commits_by_task() == ONCE
+
+
+def test_a_work_tree_whose_folder_a_person_removed_is_made_elsewhere(apart: Apart) -> None:
+    process = apart.begin_apart()
+    apart.wait_until_all_have_begun()
+    shutil.rmtree((apart.gate / "01-04-T1").read_text())
+    os.kill(process.pid, signal.SIGINT)
+    apart.let_go_on()
+    end_of(process)
+    played = apart.go("--worktrees", program=PATIENT)
+    assert played.code == 0, played
     assert apart.commits_by_task() == ONCE
 
 

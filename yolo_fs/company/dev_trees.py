@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import chain, count
 from typing import NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
@@ -33,12 +34,18 @@ from yolo_fs.git.work_trees import (
 from yolo_fs.phase.acts import Act
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME
 from yolo_fs.system.database import make_state_folder
-from yolo_fs.system.store import private_directory
+from yolo_fs.system.files import content_of
+from yolo_fs.system.store import private_directory, write_text
 from yolo_fs.team.merge_driver import driver_settings
 from yolo_fs.workspace.own_files import DEV_BRANCHES
 from yolo_fs.workspace.settings import Settings
 
 _FOLDER = "trees"
+_AGAIN = "+"
+"""Before the number of the second work tree or branch of one plan."""
+_LINE = "line"
+"""File of ours in a Dev's work tree: the branch that the work is for."""
+_LONGEST_REF = 4096
 _AGAIN_S = 0.5
 """Seconds until a merge is tried again that something was in the way of."""
 _ONCE_S = 60.0
@@ -65,6 +72,7 @@ class DevTree:
         """`repository`: the linked work tree; `home`: the branch of the run."""
         self.repository, self._home, self._tell = repository, home, tell
         self._verifier = SourceVerifier(repository, lambda name, _path, data: tell(name, data))
+        self._line = os.path.join(repository.own_dir, _LINE)
         self._merges: dict[tuple[str, str], Merge] = {}
         self._again_at = 0.0
         self._is_filed = False
@@ -81,19 +89,31 @@ class DevTree:
     def _tip(self) -> str:
         return str(self.repository.head().tip)
 
+    def begin(self) -> None:
+        """Note for which branch its Dev works."""
+        self.repository.make_own_dir()
+        write_text(self._line, f"{self._home.repository.head().ref}\n", durable=False)
+
+    @property
+    def _is_for_this_branch(self) -> bool:
+        """Whether the work tree of the run is on the branch that the work is for."""
+        ref = self._home.repository.head().ref
+        return content_of(self._line, _LONGEST_REF).decode(errors="replace") == f"{ref}\n"
+
     def catch_up(self, free_branch: Callable[[], str]) -> None:
         """Bring it up to the branch of the run, for the next task of its Dev.
 
-        Work that does not fit there stays on the branch that it is on, and another one is begun.
-        `free_branch`: returns a name for it.
+        Work that does not fit there, or is for another branch, stays on the branch that it is on,
+        and another one is begun. `free_branch`: returns a name for it.
         """
         self._is_filed = False
         tip = str(self._home.repository.head().tip)
         made = self._merge(self._tip, tip, f"Merge the branch of the run into {self.branch}")
-        if made.conflicts:
+        if made.conflicts or not self._is_for_this_branch:
             switch_to_new_branch(self.repository, free_branch(), tip)
         else:
             fast_forward(self.repository, made.commit)
+        self.begin()
 
     def land(self, act: Act, settings: Settings) -> Landing:
         """Merge what its Dev has committed, once its task is complete, one step at each call."""
@@ -103,6 +123,8 @@ class DevTree:
         if not self._is_filed:
             self._commit_artifacts()
             self._is_filed = True
+        if not self._is_for_this_branch:
+            return Landing(obstacle=Reason.OTHER_BRANCH)
         home = self._home.repository
         before, own = str(home.head().tip), self._tip
         made = self._merge(before, own, f"Merge branch '{self.branch}'")
@@ -173,15 +195,16 @@ class DevTrees:
         """
         name = f"{DEPARTMENT_BY_NAME[act.department].prefix if act.department else ''}{act.plan}"
         below = f"{DEV_BRANCHES}/{self._home.id}/{name}"
-        root = next((path for path in self._made() if os.path.basename(path) == name), "")
-        if root:
+        if root := next((path for path in self._made() if _plan_in(path) == name), ""):
             tree = self.found(root)
             tree.catch_up(lambda: self._free_branch(below))
             return tree
-        root = os.path.join(self._make_folder(), name)
+        root = self._free_place(os.path.join(self._make_folder(), name))
         tip = str(self._home.repository.head().tip)
         made = add_work_tree(self._home.repository, root, self._free_branch(below), tip)
-        return self._keep(made)
+        tree = self._keep(made)
+        tree.begin()
+        return tree
 
     def found(self, root: str) -> DevTree:
         """Return a work tree that is there already."""
@@ -227,11 +250,21 @@ class DevTrees:
 
     def _free_branch(self, name: str) -> str:
         """Return the first free name: work that was not merged keeps the branch that it is on."""
-        number, free = 1, name
-        while self._home.repository.tip(f"refs/heads/{free}"):
-            number += 1
-            free = f"{name}-{number}"
-        return free
+        return _first_free(name, lambda free: not self._home.repository.tip(f"refs/heads/{free}"))
+
+    def _free_place(self, path: str) -> str:
+        """Return the first free path: git knows a work tree still whose folder somebody removed."""
+        known = {facts["worktree"] for facts in self._home.repository.list_work_trees()}
+        return _first_free(path, lambda free: free not in known and not os.path.lexists(free))
+
+
+def _first_free(name: str, is_free: Callable[[str], bool]) -> str:
+    names = chain((name,), (f"{name}{_AGAIN}{number}" for number in count(2)))
+    return next(filter(is_free, names))
+
+
+def _plan_in(path: str) -> str:
+    return os.path.basename(path).partition(_AGAIN)[0]
 
 
 def _attributes(repository: Repository) -> str:

@@ -21,7 +21,7 @@ from yolo_fs.company import agents
 from yolo_fs.company.attempts import Attempts
 from yolo_fs.company.branch import Branch
 from yolo_fs.company.brief import brief_of, variables_of
-from yolo_fs.company.dev_trees import DevTree, DevTrees
+from yolo_fs.company.dev_trees import DevTree, DevTrees, Landing
 from yolo_fs.company.hosts import HostProgram
 from yolo_fs.company.on_behalf import commit_source, put_answer, spoken_of
 from yolo_fs.company.one_runner import alone
@@ -31,6 +31,7 @@ from yolo_fs.company.workers import Worker, Workers
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Reason, YoloError, safe, shortened
 from yolo_fs.git.repository import Repository
+from yolo_fs.git.work_trees import refuse_old_git
 from yolo_fs.moments.inbox import InboxItem
 from yolo_fs.moments.moment import StatusObserver
 from yolo_fs.phase.acts import Act, act_of_stage
@@ -192,6 +193,8 @@ class Runner:
         `analyze`: classify the intent first, where the branch has nothing of the phase.
         """
         with alone(self._repository, self._branch.settings, self._tell) as self._is_alone:
+            if self._options.worktrees:
+                refuse_old_git(self._repository)
             self._analysis_wanted = analyze and not self._is_begun
             self._take_over(intent)
             self._tell("run.started", {"run": self._run.id, "phase": str(self._branch.id)})
@@ -732,7 +735,11 @@ class Runner:
 
     def _is_merge_refused(self, worker: Worker, tree: DevTree, waited_s: float) -> bool:
         """Merge the work of a Dev apart; return whether it is known not to be enough for that."""
-        act, landing = worker.act, tree.land(worker.act, self._branch.settings)
+        act = worker.act
+        try:
+            landing = tree.land(act, self._branch.settings)
+        except YoloError as error:
+            landing = Landing(is_settled=True, refused=f"it cannot be merged: {error.message}")
         if landing.obstacle and waited_s >= _PATIENCE_S[CandidateState.HELD]:
             worker.hold = landing.obstacle
         if not landing.is_settled:

@@ -151,6 +151,10 @@ class Reason(StrEnum):
     BISECT_IN_PROGRESS = "bisect_in_progress", "a bisect is in progress"
     UNMERGED_INDEX = "unmerged_index", "the index contains unresolved conflicts"
     INDEX_LOCKED = "index_locked", "another git command holds index.lock"
+    OTHER_BRANCH = (
+        "other_branch",
+        "another branch is checked out than the one that the work is for",
+    )
     CHANGES_IN_THE_WAY = (
         "changes_in_the_way",
         "a merge would overwrite changes of the work tree that are in no commit",
@@ -457,6 +461,7 @@ _REASONS_OF_EXIT: Mapping[Exit, tuple[Reason, ...]] = {
         Reason.INDEX_LOCKED,
         Reason.LEASE_HELD,
         Reason.NO_SPACE,
+        Reason.OTHER_BRANCH,
         Reason.REF_LOCKED,
         Reason.REMOTE_AWAY,
         Reason.REMOTE_REFUSED,

@@ -441,19 +441,19 @@ class Git:
         """Return what a command prints, without its final newline."""
         return os.fsdecode(self.run(*arguments).out).removesuffix("\n")
 
-    def refuse_old(self) -> None:
-        """Refuse a git that is older than the oldest which we work with.
+    def refuse_old(self, oldest: tuple[int, int] = _OLDEST, what: str = "") -> None:
+        """Refuse a git that is older than `oldest`; `what` needs that one, by default all we do.
 
         Raises:
             YoloError: GIT_MISSING.
         """
         said = self.text("version")
         found = re.search(r"(?<!\d)(\d+)\.(\d+)", said)
-        if found and (int(found[1]), int(found[2])) < _OLDEST:
+        if found and (int(found[1]), int(found[2])) < oldest:
             raise YoloError(
                 Reason.GIT_MISSING,
-                f"{safe(said)} is too old",
-                hint="Install git 2.34 or newer.",
+                f"{safe(said)} is too old{f' for {what}' if what else ''}",
+                hint=f"Install git {oldest[0]}.{oldest[1]} or newer.",
             )
 
     def converse(

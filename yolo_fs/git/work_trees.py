@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from yolo_fs.core.reasons import Exit, Reason, YoloError
+from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git.isolated import isolated_git
 from yolo_fs.git.repository import Repository, Setting
 from yolo_fs.git.runner import GitError
@@ -52,6 +52,15 @@ def switch_to_new_branch(repository: Repository, branch: str, commit: str) -> No
     repository.git.run(*words, settings=_QUIETLY, timeout_s=_LONG_S)
 
 
+def refuse_old_git(repository: Repository) -> None:
+    """Refuse a git that cannot merge in its object store.
+
+    Raises:
+        YoloError: GIT_MISSING.
+    """
+    repository.git.refuse_old((2, 38), "merges in the object store")
+
+
 def merge(
     repository: Repository, ours: str, theirs: str, subject: str, more: Iterable[Setting] = ()
 ) -> Merge:
@@ -60,21 +69,15 @@ def merge(
     `more`: settings of git for this merge, such as a driver.
 
     Raises:
-        YoloError: GIT_FAILED; GIT_MISSING where git is older than 2.38.
+        YoloError: GIT_FAILED.
     """
     if repository.is_ancestor(theirs, ours):
         return Merge(ours)
     if repository.is_ancestor(ours, theirs):
         return Merge(theirs)
     words = ("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ours, theirs)
-    try:
-        with isolated_git(repository, more) as git:
-            answer = git.run(*words, ok=(0, 1), timeout_s=_LONG_S)
-    except GitError as error:
-        if "--write-tree" not in error.said and "usage:" not in error.said:
-            raise
-        message = "git merges nothing in its object store before 2.38"
-        raise YoloError(Reason.GIT_MISSING, message, exit_code=Exit.NOT_HERE) from None
+    with isolated_git(repository, more) as git:
+        answer = git.run(*words, ok=(0, 1), timeout_s=_LONG_S)
     tree, *names = answer.out.decode("utf-8", "surrogateescape").rstrip("\0").split("\0")
     if answer.code:
         return Merge("", tuple(dict.fromkeys(filter(None, names))))
