@@ -354,6 +354,33 @@ def test_what_spoke_against_a_phase_is_not_unsaid_by_removing_it(tmp_path: Path,
     assert (turn_of(one.phase()), standing_of(one.phase())) == (turn_of(held), standing_of(held))
 
 
+FORMER = {
+    "escalation.jsonl": example("escalation/ok/whole_round_trip.jsonl"),
+    ".qa-gate-results.jsonl": example("qa-gate-results/ok/three_levels.jsonl").splitlines()[-1],
+    "owner-signoff.jsonl": example("owner-signoff/ok/hold_then_ship.jsonl").splitlines()[-1],
+}
+
+
+@pytest.mark.parametrize("name", AGAINST)
+def test_what_spoke_against_a_phase_is_not_unsaid_by_a_revert_to_what_was_said_before(
+    tmp_path: Path, name: str
+) -> None:
+    said, told, turn = AGAINST[name]
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    if name in FORMER:
+        puts(one, {name: f"{FORMER[name].rstrip()}\n"})
+    assert turn_of(one.phase()) == SIGNS_OFF
+    puts(one, {name: said(git(one.root, "show", f"main:{FOLDER}/{name}"))})
+    held = one.phase()
+    git(one.root, "revert", "--no-edit", "HEAD")
+    phase = one.phase()
+    lacks = [lack for step in phase.progress.every_step for lack in step.missing]
+    assert any(told in lack for lack in lacks), lacks
+    assert turn_of(phase) == turn
+    git(one.root, "revert", "--no-edit", "HEAD")
+    assert (turn_of(one.phase()), standing_of(one.phase())) == (turn_of(held), standing_of(held))
+
+
 def test_what_was_answered_before_it_was_removed_holds_nothing(tmp_path: Path) -> None:
     one = real(tmp_path, BEFORE_SIGN_OFF)
     puts(one, {"escalation.jsonl": example("escalation/ok/whole_round_trip.jsonl")})

@@ -423,7 +423,9 @@ class Team:
         return state.commit or history.tip, at
 
     def _find_withdrawn(self, facts: PhaseFacts) -> Iterator[Withdrawn]:
-        """Yield what spoke against the phase last and has no file on the branch any more."""
+        """Yield what spoke against the phase last, and was removed or reverted. Of the verdicts
+        that a revert brings back, `judged` tells.
+        """
         there = {one.place.path for one in facts.filed}
         folder = next((one.place.folder for one in facts.filed if one.place.phase), "")
         rows = [row for row in ARTIFACTS if row.kind in MAY_SPEAK_AGAINST and folder]
@@ -431,10 +433,18 @@ class Team:
         for path in dict.fromkeys(
             f"{folder}/{row.named(prefix)}" for row, prefix in product(rows, prefixes)
         ):
-            if path not in there and self.history_index.last_change(path).oid:
-                past, place = self.past_of(path), classify(path)
-                if past and place:
-                    yield from said_against(facts, Filed(place, past[-1].lines, valid=True))
+            last, place = self.history_index.last_change(path), classify(path)
+            if place is None or not last.oid:
+                continue
+            if path not in there:
+                taken_back = self.past_of(path)[-1:]
+            elif last.is_restoring and place.artifact.kind not in JUDGED_BY:
+                *_, before, now = (None, None, *self.past_of(path))
+                taken_back = (before,) if before and now and now.order == last.height else ()
+            else:
+                continue
+            for one in taken_back:
+                yield from said_against(facts, Filed(place, one.lines, valid=True))
 
     def _versions_of(self, filed: Iterable[Filed], kinds: Set[str]) -> dict[str, Sequence[Version]]:
         paths = (one.place.path for one in filed if one.place.artifact.kind in kinds)
