@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -110,6 +111,26 @@ class Asking(Player):
     def _has_asked(self) -> bool:
         logs = Path(".yolo-planning/phases").glob("*/escalation.jsonl")
         return any(_ESCALATION.search(log.read_text()) for log in logs)
+
+
+class Apart(Player):
+    """The Dev of a task works where its plan has a work tree."""
+
+    def __init__(self, brief: str, root: Path, host: str):
+        super().__init__(brief, root, host)
+        if self.task:
+            words = ["git", "worktree", "list", "--porcelain"]
+            listed = subprocess.run(
+                words, cwd=root, check=True, capture_output=True, text=True
+            ).stdout
+            places = [
+                line.partition(" ")[2]
+                for line in listed.splitlines()
+                if line.startswith("worktree ")
+            ]
+            self._root = next(
+                Path(place) for place in places if place.endswith(f"/{self.task[:5]}")
+            )
 
 
 class Conductor:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.hosts.model import Say, Shell, Tool, Write
-from tests.hosts.player import QUESTION, Asking, Conductor, Player
+from tests.hosts.player import QUESTION, Apart, Asking, Conductor, Player
 from tests.hosts.stage import PATIENCE_S, PHASE, Stage, agents
 from tests.support.terminal import Terminal
 from yolo_fs.definitions.plugin import SKILLS
@@ -529,6 +529,25 @@ def an_intent_to_the_sign_off(stage: Stage) -> Iterator[Claim]:
     yield says("the sign-off is on the branch", "chore(state): phase 1 complete")(subjects)
     yield says("the Dev committed its source", "feat(01-01): T1", "feat(01-01): T2")(subjects)
     yield Claim("nobody had to be started twice", "try 2" not in told, told)
+    yield says("what it made is valid", "verified: no faults")(stage.ours("verify", ok=False))
+
+
+@play(*BOTH, has_plan=False)
+def a_dev_in_a_work_tree_of_its_own(stage: Stage) -> Iterator[Claim]:
+    """`yolo-fs go --worktrees`: the host plays the Dev elsewhere, and what it made is merged."""
+    _in_run(stage, Apart)
+    words = ("--host", stage.host, "--team", "pair", "--worktrees")
+    told = stage.ours("go", "add a login", *words, ok=False)
+    yield says("it is shipped", "shipped")(told)
+    merged = [line for line in told.splitlines() if "task.merged" in line]
+    yield Claim("each task was merged once", len(merged) == 2, told)
+    devs = [each.play for each in stage.model.requests if "You are yolo-dev." in each.play]
+    yield Claim("a Dev was at work", bool(devs), stage.model.requests)
+    subjects = stage.team.git("log", "--format=%s")
+    yield says("the Dev committed its source", "feat(01-01): T1", "feat(01-01): T2")(subjects)
+    yield Claim("nobody had to be started twice", "try 2" not in told, told)
+    left = stage.team.git("worktree", "list").splitlines()
+    yield Claim("no work tree is left", len(left) == 1, left)
     yield says("what it made is valid", "verified: no faults")(stage.ours("verify", ok=False))
 
 

@@ -59,7 +59,7 @@ class ScriptedAgent:
         """
         count = int(os.environ.get("YOLO_FS_DEMO_PLANS", "1"))
         first = next((path for path in self.writes if path.endswith(".plan.jsonl")), "")
-        if first and not os.path.exists(first) and os.environ["YOLO_FS_STEP"] == "planning":
+        if count > 1 and first and not os.path.exists(first):
             number = int(plan_of(first)[3:])
             for more in range(1, count):
                 ours = number + more * (1 + len(DEPARTMENTS))
