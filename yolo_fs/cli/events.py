@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @verb("events", example="yolo-fs events --follow --type artifact.rejected")
-@click.option("--follow", is_flag=True, help="Follow new events until interrupted.")
+@click.option("-f", "--follow", is_flag=True, help="Follow new events until interrupted.")
 @click.option("--since", default=0, metavar="SEQ", help="Only events numbered above SEQ.")
 @click.option(
     "--type", "type_", default=None, metavar="T", help="Only this type, such as artifact.committed."

@@ -13,6 +13,7 @@ import click
 from yolo_fs.artifacts.meanings import Meaning, alike, meanings_of
 from yolo_fs.checking.remedies import remedy_of
 from yolo_fs.cli import gate as gates
+from yolo_fs.cli.explain_names import Explanation, explanation_of
 from yolo_fs.cli.reply import Invocation, Reply, reply_of, verb
 from yolo_fs.cli.validate import validate
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="NAME|PATH")
 def explain(invocation: Invocation, *, name: str) -> Reply:
     """Say what a name means: a reason code, a gate, a kind of file or message, a step, an agent, a
-    department; or how a file stands.
+    department; or how a file, a phase, a plan, a task or an escalation stands.
 
     A gate is asked in the phase that is worked on; 'yolo-fs gate why GATE --phase N' asks in
     another. Everything but gates and files is known outside of a repository, too.
@@ -87,7 +88,20 @@ def _ask_repository(invocation: Invocation, name: str, meanings: Sequence[Meanin
             if phase is None or not has_it:
                 return None
             return reply_of(gates.why, invocation, name=meanings[0].name, phase=str(phase.id))
-        return _file(invocation, repository, name)
+        settings = load(repository.root)
+        known = explanation_of(repository, settings, name)
+        return _show_explanation(known) if known else _file(invocation, repository, name)
+
+
+def _show_explanation(known: Explanation) -> Reply:
+    def show(console: Console) -> None:
+        first, *more = known.says
+        console.print(f"{safe(known.name)} ({known.what}): {first}", soft_wrap=True)
+        for sentence in more:
+            console.print(f"  {sentence}", soft_wrap=True)
+        console.print(f"  → {known.command}", soft_wrap=True)
+
+    return Reply(known._asdict(), show=show)
 
 
 def _file(invocation: Invocation, repository: Repository, name: str) -> Reply | None:

@@ -54,26 +54,39 @@ def check(invocation: Invocation, *, name: str, phase: str) -> Reply:
 def why(invocation: Invocation, *, name: str, phase: str) -> Reply:
     """Show each missing piece of evidence: its file and line, and the command that shows it.
 
+    What most of the phase waits for stands first, with the command that settles it.
+
     Where your own configuration has a `verify_command`, how its last run on these sources ended
     stands below: it opens and closes no gate.
     """
     from yolo_fs.checking.verify_command import verification_of
     from yolo_fs.git.repository import Repository
+    from yolo_fs.phase.root_cause import root_cause
     from yolo_fs.workspace.settings import load
 
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
-        status = _gates_in(repository, settings, phase).named(name)
+        gates = _gates_in(repository, settings, phase)
+        status = gates.named(name)
+        cause = None if status.is_open else root_cause(gates.phase)
         run = verification_of(repository, settings, repository.head().tip)
 
     def show(console: Console) -> None:
+        if cause:
+            console.print(f"root cause: {cause.sentence}")
+        if cause and cause.command:
+            console.print(f"  → {cause.command}")
         _show_why(console, status)
         if run:
             console.print(f"  {safe(run.sentence)}", style="" if run.passed else "red")
         for line in run.output.splitlines()[-_OUTPUT_LINES:] if run and not run.passed else ():
             console.print(f"    {safe(line)}")
 
-    data = {**to_json(status), "verification": run._asdict() if run else None}
+    data = {
+        **to_json(status),
+        "root_cause": cause.as_json() if cause else None,
+        "verification": run._asdict() if run else None,
+    }
     return Reply(data, (), _code(status), show)
 
 

@@ -1,0 +1,74 @@
+"""`explain` knows the ids of this repository: phases, plans, tasks and escalations, each with the command that helps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_inbox import NAME, asks_the_user, said
+from tests.support.teams import Team
+from yolo_fs.cli.main import run
+from yolo_fs.core.reasons import Exit
+
+
+@pytest.fixture
+def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    made = Team(tmp_path / "work")
+    made.begin()
+    made.plan_one()
+    return made
+
+
+def test_an_escalation_is_its_question_who_has_it_and_how_it_is_answered(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asks_the_user(team, "blue", "red")
+    team.once()
+    code, reply = said(team, capsys, "explain", NAME)
+    assert code == Exit.DONE
+    question, does, options = reply["data"]["says"]
+    assert question == "Which colour? (blocks 01-01/T1)"
+    assert does.startswith(f"user answers {NAME}") and options.startswith("options: blue or red")
+    assert reply["data"]["command"] == f"yolo-fs answer {NAME} CHOICE"
+
+
+@pytest.mark.parametrize("name", ["01-auth", "auth", "01"])
+def test_a_phase_is_what_it_waits_for_first(
+    team: Team, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    asks_the_user(team, "blue", "red")
+    team.once()
+    code, reply = said(team, capsys, "explain", name)
+    assert (code, reply["data"]["what"]) == (Exit.DONE, "phase")
+    assert reply["data"]["says"][-1].startswith("phase 01-auth: at ")
+
+
+def test_a_plan_and_a_task_are_how_much_of_them_is_committed(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, plan = said(team, capsys, "explain", "01-01")
+    _, task = said(team, capsys, "explain", "01-01/T1")
+    assert (plan["data"]["what"], task["data"]["what"]) == ("plan", "task")
+    assert "0 of" in plan["data"]["says"][0] and "0 of 1 task committed" in task["data"]["says"][0]
+
+
+@pytest.mark.parametrize("name", ["ESC-01-01-T9", "01-77", "01-01/T77", "77-nothing"])
+def test_an_id_that_the_branch_does_not_have_is_unknown(
+    team: Team, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert run(["explain", "-C", str(team.root), name]) == Exit.USAGE
+    assert "unknown_name" in capsys.readouterr().err
+
+
+def test_a_closed_gate_names_first_what_most_of_the_phase_waits_for(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asks_the_user(team, "blue", "red")
+    team.once()
+    capsys.readouterr()
+    assert run(["gate", "why", "all-depts", "-C", str(team.root)]) == Exit.FINDINGS
+    first, command, *_ = capsys.readouterr().out.splitlines()
+    assert first.startswith("root cause: ") and NAME in first
+    assert command == f"  → yolo-fs answer {NAME} CHOICE"
