@@ -8,15 +8,17 @@ bytes.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from yolo_fs.agents.health import AT_WORK
 from yolo_fs.agents.snapshot import AgentsSnapshot
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.cli.reply import Cell, columns_that_fit, draw_columns
-from yolo_fs.core.reasons import safe
+from yolo_fs.company.overview import CompanyNow
+from yolo_fs.core.reasons import counted, safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.escalations.log import EscalationProgress
 from yolo_fs.evidence.facts import PlanStanding, PlanStatus
@@ -145,6 +147,29 @@ def draw_crew(console: Console, snapshot: AgentsSnapshot) -> None:
             passed = "has passed" if request in snapshot.late else "has not passed"
             line = f"shutdown by {request.by}: the deadline {passed}, {owing} still owe"
             console.print(safe(line, 500), style="yellow")
+
+
+def lines_of_runs(now: CompanyNow) -> Iterator[str]:
+    """Yield each run that goes on with its bill, and below it who is at work.
+
+    `now`: as `now_of` returns it.
+    """
+    for run in now["runs"]:
+        own = [act for act in now["at_work"] if act["run"] == run["id"]]
+        bill = f"{run['tokens']} tokens, {run['cost_usd']:.2f} USD so far"
+        yield f"{run['phase']}: {counted(len(own), 'agent')} of {run['id']} at work, {bill}"
+        yield from (f"  {line_of_act(act)}" for act in own)
+
+
+def line_of_act(act: Mapping[str, Any]) -> str:
+    """Return one start of an agent as a line."""
+    seconds = (act["ended"] or time.time()) - act["started"]
+    state = act["outcome"] or (f"runs as process {act['pid']}" if act["pid"] else "left")
+    cost = f", {act['cost_usd']:.2f} USD" if act["cost_usd"] else ""
+    spent = f", {act['tokens']} tokens{cost}" if act["tokens"] or cost else ""
+    tool = f", last tool {act['tool']}" if act["tool"] and not act["ended"] else ""
+    what = act["task"] or act["step"]
+    return f"{act['agent']:18} {what:16} {seconds:5.0f} s{spent}{tool}  {state}"
 
 
 def _draw_headlines(console: Console, phases: Sequence[PhaseBoard]) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolo_fs.cli.board import line_of_act
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.company.agents import ERRORS, STREAM, printed
 from yolo_fs.company.overview import overview
@@ -135,16 +135,6 @@ def _show(console: Console, listed_runs: list[dict[str, Any]]) -> None:
         head = f"{run['id']} {run['phase']} {iso(run['started'])}: {outcome}, {bill}"
         console.print(safe(head, 300), style="bold")
         for act in run["acts"]:
-            console.print(safe(f"  {line_of(act)}", 300))
+            console.print(safe(f"  {line_of_act(act)}", 300))
     if not listed_runs:
         console.print("no agent was started here; 'yolo-fs go' starts them")
-
-
-def line_of(act: dict[str, Any]) -> str:
-    """Return one run of an agent as a line."""
-    seconds = (act["ended"] or time.time()) - act["started"]
-    state = act["outcome"] or (f"runs as process {act['pid']}" if act["pid"] else "left")
-    spent = f", {act['tokens']} tokens" if act["tokens"] else ""
-    tool = f", last tool {act['tool']}" if act["tool"] and not act["ended"] else ""
-    what = act["task"] or act["step"]
-    return f"{act['agent']:18} {what:16} {seconds:5.0f} s{spent}{tool}  {state}"

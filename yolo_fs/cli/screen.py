@@ -67,11 +67,16 @@ class WantedPart(NamedTuple):
     is_listed_below: bool = False
 
 
-def draw_screen(console: Console, seen: PresentMoment | PastMoment, rows: int) -> None:
-    """Draw a state within `rows` rows of the terminal; the last row stays free for the prompt."""
+def draw_screen(
+    console: Console, seen: PresentMoment | PastMoment, rows: int, at_work: Sequence[str] = ()
+) -> None:
+    """Draw a state within `rows` rows of the terminal; the last row stays free for the prompt.
+
+    `at_work`: what is said of the runs that go on.
+    """
     blocks = [
         [_with_rows(line, console.width) for line in block]
-        for block in _blocks(seen, console.width)
+        for block in _blocks(seen, console.width, at_work)
     ]
     left = max(LEAST_ROWS, rows) - 1
     for block in blocks:
@@ -118,10 +123,14 @@ def _fitting(block: Sequence[ScreenLine], left: int) -> Iterator[ScreenLine]:
         yield line
 
 
-def _blocks(seen: PresentMoment | PastMoment, width: int) -> Iterator[Iterable[ScreenLine]]:
+def _blocks(
+    seen: PresentMoment | PastMoment, width: int, at_work: Sequence[str]
+) -> Iterator[Iterable[ScreenLine]]:
     """Yield what is to be shown, the most important first."""
     if isinstance(seen, PresentMoment):
         yield from _shortened(_wanted(seen, MANY))
+    more = _more(len(at_work[_WANTED:]))
+    yield [*(ScreenLine(line, "cyan") for line in at_work[:_WANTED]), *more]
     phases = seen.team.phases if seen.team else ()
     open_ = [phase for phase in phases if not phase.is_complete]
     for phase in open_[:1] or phases[-1:]:

@@ -13,12 +13,21 @@ from typing import TYPE_CHECKING
 import click
 
 from yolo_fs.artifacts.decide import reason_and_findings
-from yolo_fs.cli.board import LARGE, beginning, draw_board, draw_crew, draw_machines, not_begun
+from yolo_fs.cli.board import (
+    LARGE,
+    beginning,
+    draw_board,
+    draw_crew,
+    draw_machines,
+    lines_of_runs,
+    not_begun,
+)
 from yolo_fs.cli.reply import Invocation, Reply, draw_columns, verb
 from yolo_fs.cli.screen import draw_screen, draw_wanted, drawn, follow
+from yolo_fs.company.overview import CompanyNow, now_of, overview
 from yolo_fs.core.ids import SHORT, PhaseId
 from yolo_fs.core.json_form import envelope
-from yolo_fs.core.reasons import Exit, Reason, YoloError, counted, safe
+from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, counted, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.handoffs.reading import Compliance
 from yolo_fs.history.index import IndexedCommit
@@ -59,7 +68,8 @@ def status(invocation: Invocation, *, watch: bool, revision: str | None, phase: 
     is so.
 
     The team: phases with departments and steps, plans, gates and what they lack, blockers,
-    deadlocks, and declarations of the work tree that contradict the evidence. A finished phase is
+    deadlocks, and declarations of the work tree that contradict the evidence. Above it, each run
+    of 'yolo-fs go' that goes on, with its bill so far and the agents at work. A finished phase is
     one line, as is an open one after the first five; -v shows all of each. On a terminal it fits
     the screen, and says first what needs a person, and what an agent has to mend; --watch ends
     with q.
@@ -78,7 +88,8 @@ def status(invocation: Invocation, *, watch: bool, revision: str | None, phase: 
             if watch and not invocation.quiet:
                 _watch(repository, observer, chosen, invocation)
                 return Reply()
-            return _reply(observer.look(), chosen, invocation)
+            now, wrong = _company_of(repository, chosen)
+            return _reply(observer.look(), chosen, invocation, now, wrong)
 
 
 def _report_past_state(
@@ -103,16 +114,34 @@ def _is_short(console: Console, invocation: Invocation) -> bool:
     return console.is_terminal and not invocation.verbose
 
 
-def _reply(seen: PresentMoment, chosen: PhaseId | None, invocation: Invocation) -> Reply:
+def _company_of(
+    repository: Repository, chosen: PhaseId | None
+) -> tuple[CompanyNow, tuple[Finding, ...]]:
+    """Return which agents the company has at work; what cannot be read hides only this part."""
+    try:
+        return now_of(overview(repository, str(chosen or ""))), ()
+    except YoloError as error:
+        return now_of(()), (replace(error.as_finding(), level=Level.WARNING),)
+
+
+def _reply(
+    seen: PresentMoment,
+    chosen: PhaseId | None,
+    invocation: Invocation,
+    now: CompanyNow,
+    wrong: Sequence[Finding] = (),
+) -> Reply:
     if chosen:
         beside = tuple(aside for aside in seen.beside if aside.phase in ("", str(chosen)))
         seen = replace(seen, team=seen.team and seen.team.only(chosen), beside=beside)
 
     def draw(console: Console) -> None:
         if _is_short(console, invocation):
-            draw_screen(console, seen, console.height)
+            draw_screen(console, seen, console.height, tuple(lines_of_runs(now)))
             return
         draw_wanted(console, seen, verbose=invocation.verbose)
+        for line in lines_of_runs(now):
+            console.print(safe(line, 300), soft_wrap=True)
         if seen.team:
             empty = beginning(seen.report.root, str(chosen or ""))
             is_full = invocation.verbose or chosen is not None
@@ -135,7 +164,9 @@ def _reply(seen: PresentMoment, chosen: PhaseId | None, invocation: Invocation) 
         for each in seen.findings
         if each.reason is not Reason.UNKNOWN_NAME or each.path not in shown
     ]
-    return Reply(seen.as_json, findings, show=draw)
+    data = {"company": now}
+    findings += [each for each in wrong if each not in findings]
+    return Reply(lambda: data | seen.as_json(), findings, show=draw)
 
 
 def _watch(
@@ -147,15 +178,16 @@ def _watch(
     def look() -> tuple[str, bool]:
         try:
             seen = observer.look()
+            now, wrong = _company_of(repository, chosen)
         except YoloError as error:  # a configuration being edited must not end the watch
             return _text(Reply(None, [error.as_finding()], Exit.FINDINGS), invocation), True
         timeless = replace(
             seen,
             report=replace(seen.report, health=replace(seen.report.health, scanned_s_ago=None)),
         )
-        return _text(_reply(timeless, chosen, invocation), invocation), bool(
-            seen.report.with_standing(CandidateState.PENDING)
-        )
+        reply = _reply(timeless, chosen, invocation, now, wrong)
+        pending = seen.report.with_standing(CandidateState.PENDING)
+        return _text(reply, invocation), bool(pending or now["at_work"])
 
     follow(repository, look)
 

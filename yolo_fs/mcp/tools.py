@@ -114,15 +114,18 @@ class Tools:
 
         agent: your role, such as dev, fe-lead or critic: your own turn is then named first.
         Everything is computed from files and git, so it is true after a crash, a compaction or
-        a change of session.
+        a change of session. It also names the agents that a run has at work now.
         """
+        from yolo_fs.company.overview import at_work_section
         from yolo_fs.phase.report import BUDGET, Audience, as_data, as_text, cut
         from yolo_fs.protocol.roster import department_said
         from yolo_fs.reports.resume import resume
 
         name = bare_name(self._resolve_asker(agent))
-        Repository(self._start).close()  # a hook is silent where there is none; who asks is told
-        brief = cut(resume(self._start, Audience(name, department_said(name))), BUDGET, as_text)
+        with Repository(self._start) as repository:  # who asks is told where there is none
+            company = at_work_section(repository)
+        brief = resume(self._start, Audience(name, department_said(name)))
+        brief = cut((*brief, company) if company else brief, BUDGET, as_text)
         return _answer(True, as_text(brief), data=dict(as_data(brief)))
 
     @told

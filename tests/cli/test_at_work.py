@@ -1,0 +1,111 @@
+"""Whom `go` has at work, and what the run costs so far, is told wherever somebody asks how things stand."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.teams import Team
+from yolo_fs.cli.main import run
+from yolo_fs.company import agents
+from yolo_fs.company.runs import RunAct, new_run, save
+from yolo_fs.core.reasons import Exit
+from yolo_fs.git.repository import Repository
+from yolo_fs.mcp.tools import Tools
+from yolo_fs.system.store import private_directory
+from yolo_fs.system.system import boot_id, start_time
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True
+    )
+    yield process
+    process.kill()
+    process.communicate()
+
+
+@pytest.fixture
+def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sleeper: subprocess.Popen[bytes]) -> Team:
+    """A phase without a file, whose run has had a Critic and has an Architect at work."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    made = Team(tmp_path / "work")
+    (made.root / ".yolo-planning").mkdir()
+    assert run(["phase", "new", "auth", "-C", str(made.root), "-q"]) == Exit.DONE
+    with Repository(str(made.root)) as repository:
+        repository.make_own_dir()
+        own = new_run("01-auth", "login", "claude")
+        began = time.time() - 60
+        done = RunAct(
+            1, "critic", "shared", "critique", "", 1, began, began + 30, "done", 900, 0.25
+        )
+        works = RunAct(2, "architect", "shared", "architecture", "", 1, began + 30)
+        works.tokens, works.cost_usd, works.tool = 1200, 0.5, "Write"
+        own.acts = [done, works]
+        save(repository, own)
+        folder = own.folder(repository, works)
+        private_directory(str(Path(folder).parent))
+        private_directory(folder)
+        process = agents.Process(sleeper.pid, start_time(sleeper.pid), boot_id())
+        Path(folder, "pid").write_bytes(agents.note_of(folder, process))
+    return made
+
+
+def printed(team: Team, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    capsys.readouterr()
+    run(["status", "-C", str(team.root), *words])
+    return capsys.readouterr().out
+
+
+def test_status_names_whom_the_run_has_at_work_and_its_bill_so_far(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = printed(team, capsys)
+    assert "1 agent of R" in told and "2100 tokens, 0.75 USD so far" in told
+    line = next(line for line in told.splitlines() if line.startswith("  architect"))
+    assert "architecture" in line and "1200 tokens, 0.50 USD, last tool Write" in line
+    assert not any(line.startswith("  critic") for line in told.splitlines())
+
+
+def test_a_program_is_told_the_same(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+    data: dict[str, Any] = json.loads(printed(team, capsys, "--json"))["data"]["company"]
+    assert [(act["agent"], act["step"], act["tool"]) for act in data["at_work"]] == [
+        ("architect", "architecture", "Write")
+    ]
+    assert data["at_work"][0]["tokens"] == 1200 and data["at_work"][0]["cost_usd"] == 0.5
+    (one,) = data["runs"]
+    assert (one["phase"], one["tokens"], one["cost_usd"]) == ("01-auth", 2100, 0.75)
+    assert one["by_role"]["critic"] == {
+        "starts": 1, "tokens": 900, "cost_usd": 0.25, "budget": one["by_role"]["critic"]["budget"],
+    }  # fmt: skip
+
+
+def test_an_agent_that_asks_how_things_stand_is_told_who_is_at_work(team: Team) -> None:
+    answer = Tools(str(team.root)).team_status()
+    assert "Agents of the run at work now\n- architect: architecture, since " in answer.text
+    assert [each["agent"] for each in answer.data["at_work"]] == ["architect"]
+
+
+def test_another_phase_has_nobody_at_work(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["phase", "new", "other", "-C", str(team.root), "-q"]) == Exit.DONE
+    data = json.loads(printed(team, capsys, "--json", "--phase", "2"))["data"]["company"]
+    assert data == {"runs": [], "at_work": []}
+
+
+def test_a_run_whose_agents_have_ended_with_its_runner_does_not_go_on(
+    team: Team, sleeper: subprocess.Popen[bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    sleeper.kill()
+    sleeper.wait()
+    data = json.loads(printed(team, capsys, "--json"))["data"]["company"]
+    assert data == {"runs": [], "at_work": []}
+    assert "at work" not in printed(team, capsys)
