@@ -111,6 +111,26 @@ def test_a_phase_that_is_signed_off_says_so_and_is_left_alone(team: Team, ask: A
     assert team.git("log", "--format=%s", f"{head}..HEAD", "--", f"{PLANNING}/state.json") == ""
 
 
+def test_source_that_comes_after_the_sign_off_is_named_and_opens_nothing(
+    team: Team, ask: Ask, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is signed stays so; but whoever reads its verdicts is told what nobody has judged."""
+    work(team)
+    assert ask("phase", "sign-off", "1")[0] == Exit.DONE
+    (phase,) = ask("status")[1]["data"]["team"]["phases"]
+    assert phase["complete"] and phase["changed_after_sign_off"] == []
+    one = BACKEND.source(1)
+    team.file(one.path, "eval(input())\n")
+    team.user_commits("fix(01-01): T1 a hurry", one.path)
+    (phase,) = ask("status")[1]["data"]["team"]["phases"]
+    assert phase["complete"]
+    assert phase["changed_after_sign_off"] == [f"01-01 ({team.head()[:12]})"]
+    capsys.readouterr()
+    for words in (["status"], ["report", "--format", "markdown", "--phase", "1"]):
+        assert run([*words, "-C", str(team.root)]) in (Exit.DONE, Exit.FINDINGS)
+        assert f"judged by nobody: source of 01-01 ({team.head()[:12]})" in capsys.readouterr().out
+
+
 def test_a_phase_that_was_opened_is_signed_off_again_though_neither_file_would_change(
     team: Team, ask: Ask
 ) -> None:

@@ -18,7 +18,7 @@ from yolo_fs.agents.snapshot import AgentsSnapshot
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.cli.reply import Cell, columns_that_fit, draw_columns
 from yolo_fs.company.overview import CompanyNow
-from yolo_fs.core.reasons import counted, safe
+from yolo_fs.core.reasons import counted, safe, shortened
 from yolo_fs.core.timestamps import iso
 from yolo_fs.escalations.log import EscalationProgress
 from yolo_fs.evidence.facts import PlanStanding, PlanStatus
@@ -176,6 +176,11 @@ def _draw_headlines(console: Console, phases: Sequence[PhaseBoard]) -> None:
     """Draw one line for each phase, all of them finished or none."""
     style = "green" if phases[0].progress.is_finished else "bold"
     console.print("\n".join(phase.progress.headline for phase in phases), style=style)
+    for phase in phases:
+        if late := phase.changed_after_sign_off:
+            shown = shortened(late, 3, shown_by="'yolo-fs status --json'")
+            line = f"  after its sign-off, judged by nobody: source of {shown}"
+            console.print(line, style="yellow")
 
 
 def _draw_phase(console: Console, phase: PhaseBoard, *, verbose: bool) -> None:

@@ -194,7 +194,8 @@ class PhaseFacts:
     withdrawn: tuple[Withdrawn, ...] = ()
     """What was said against the phase and was taken off the branch: it was said all the same."""
     work: tuple[Work, ...] = ()
-    """The source commits of the plans, oldest first."""
+    """The source commits of the plans, oldest first; of a phase that is signed off and asks for
+    nothing, those after its sign-off."""
     changes: tuple[Work, ...] = ()
     """Commits that changed what was judged of a plan, and are something else by their subject: they
     reopen a step, and repair nothing."""

@@ -121,6 +121,18 @@ def _find_sign_off_position(facts: PhaseFacts) -> int | None:
     return at if facts.signed_off and not any(came_after_sign_off(facts, at)) else None
 
 
+def changed_after_sign_off(facts: PhaseFacts) -> Iterator[str]:
+    """Yield the source commits of a phase that came after its sign-off, by plan: what is signed
+    stays so, but nobody has judged them.
+    """
+    signed_at = facts.ask(_find_sign_off_position)
+    if signed_at in (None, NOWHERE):
+        return
+    for work in facts.work:
+        if work.position > (signed_at or 0) and work.position != NOWHERE:
+            yield f"{work.plan} ({work.commit[:SHORT]})"
+
+
 def _is_rework(facts: PhaseFacts, filed: Filed, since: int) -> bool:
     """Return whether each version of an artifact since a place of history repaired what the
     integration gate or the Product Owner had found.

@@ -379,6 +379,12 @@ class HistoryIndex:
         )
         return tuple(self._commits(query, plan))
 
+    def last_work(self, plan: str) -> int:
+        """Return the position of the last commit whose scope names a plan; NOWHERE without one."""
+        rows = self._count_work(plan)
+        position = rows[0][1] if rows else None
+        return NOWHERE if position is None else int(position)
+
     def made_by_others(self, after: int) -> list[IndexedCommit]:
         """Return the commits beyond a position that no coordinator made, oldest first."""
         query = (
@@ -389,12 +395,16 @@ class HistoryIndex:
 
     def mark_of_work(self, plan: str) -> tuple[object, object]:
         """Return a value that changes whenever `work_on` may."""
+        return self.reading, self._count_work(plan)
+
+    def _count_work(self, plan: str) -> tuple[Any, ...]:
+        """Return one row: how many commits name a plan, their last position and greatest height."""
         query = (
             "select count(*), max(c.position), max(c.height) from named n"
             " join commits c on c.row = n.row"
             " where n.kind = 'work' and n.key = ? and +c.position <= ?"
         )
-        return self.reading, self._cached(plan, "mark", lambda: tuple(self._rows(query, plan)))
+        return self._cached(plan, "mark", lambda: tuple(self._rows(query, plan)))
 
     def last_of_ours(self, count: int) -> tuple[IndexedCommit, ...]:
         """Return the latest `count` coordination commits at most, newest first."""

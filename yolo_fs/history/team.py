@@ -377,7 +377,7 @@ class Team:
             signed_off=signed_off,
             signed_off_at=signed_at,
             versions={**self._versions_of(own, asking), **self._versions_since(own, signed_at)},
-            work=self.collect_work(own, unnamed) if asking else (),
+            work=self.collect_work(own, unnamed) if asking else self._work_since(own, signed_at),
             changes=changes,
         )
         if not signed_off and (withdrawn := tuple(self._find_withdrawn(facts))):
@@ -566,6 +566,14 @@ class Team:
             files = frozenset(chain.from_iterable(plan.files for plan in doubled))
             work = (commit for commit in work if touches(files, commit.files))
         return tuple(sorted(work, key=lambda commit: commit.order))
+
+    def _work_since(self, filed: Sequence[Filed], signed_at: int) -> tuple[Work, ...]:
+        """Return the work on the plans of a signed-off phase that came after its sign-off."""
+        plans = [str(one.place.plan) for one in filed if one.place.artifact.kind == "plan"]
+        lasts = [self.history_index.last_work(plan) for plan in plans]
+        if signed_at == NOWHERE or max(lasts, default=NOWHERE) <= signed_at:
+            return ()
+        return tuple(work for work in self.collect_work(filed) if work.position > signed_at)
 
     def work_of_plan(self, plan: str) -> tuple[Work, ...]:
         """Return the source commits of a plan; they are read again if there are new ones."""

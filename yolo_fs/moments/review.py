@@ -130,6 +130,10 @@ def _list_deviations(phase: PhaseBoard) -> Iterator[str]:
         for deviation in texts(line.get("dv")):
             yield f"{line.get('p', '')}-{line.get('n', '')}: {deviation}"
     yield from (str(finding) for finding in (*phase.false_claims, *phase.out_of_lane))
+    yield from (
+        f"after the sign-off, judged by nobody: source of {each}"
+        for each in phase.changed_after_sign_off
+    )
 
 
 def _tests(phase: PhaseBoard, verification: Verification | None) -> Iterator[str]:

@@ -31,7 +31,7 @@ from yolo_fs.evidence.facts import (
     unreadable,
     withdrawn_from,
 )
-from yolo_fs.evidence.judged import INTEGRATED
+from yolo_fs.evidence.judged import INTEGRATED, changed_after_sign_off
 from yolo_fs.handoffs.contents import faults_of_handoffs, handoff_into
 from yolo_fs.loops.facts import Loop, LoopFacts, LoopProgress
 from yolo_fs.loops.repairs import (
@@ -208,6 +208,11 @@ class Phase:
     def escalations(self) -> tuple[EscalationProgress, ...]:
         """Who holds which escalation, as of the commit's own time."""
         return as_committed(self.facts)
+
+    @cached_property
+    def changed_after_sign_off(self) -> tuple[str, ...]:
+        """The source commits that came after the sign-off, which nobody has judged."""
+        return tuple(changed_after_sign_off(self.facts)) if self.is_complete else ()
 
     @cached_property
     def false_claims(self) -> tuple[Finding, ...]:

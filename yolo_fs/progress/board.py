@@ -101,6 +101,7 @@ class PhaseBoard(Phase):
             "escalations": [as_json(escalation) for escalation in self.escalations],
             "loops": to_json(self.loops),
             "out_of_lane": [finding.as_json() for finding in self.out_of_lane],
+            "changed_after_sign_off": list(self.changed_after_sign_off),
         }
 
     def headline(self) -> dict[str, Any]:
