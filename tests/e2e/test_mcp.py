@@ -85,7 +85,7 @@ async def rows(asked: Client, uri: str) -> Any:
 def test_every_tool_and_resource_teaches_and_answers(team: Team) -> None:
     async def use(asked: Client) -> None:
         tools = (await asked.list_tools()).tools
-        assert len(tools) == 10
+        assert len(tools) == 11
         for tool in tools:
             assert len(tool.description or "") > 200
             assert "\n  " not in (tool.description or ""), "no indentation of a docstring"
@@ -131,6 +131,7 @@ def test_a_model_reads_the_words_of_an_answer_once_and_a_valid_example(team: Tea
     async def use(asked: Client) -> None:
         for tool, given in (
             ("team_status", {}),
+            ("inbox", {}),
             ("whose_turn", {}),
             ("gate_status", {}),
             ("gate_status", {"name": "all-depts"}),
@@ -156,7 +157,7 @@ def test_a_server_that_is_started_outside_a_repository_says_so_in_its_answers(
     outside.root.mkdir()
 
     async def use(asked: Client) -> None:
-        for tool in ("team_status", "whose_turn", "validate_artifact"):
+        for tool in ("team_status", "inbox", "whose_turn", "validate_artifact"):
             refused = (await call(asked, tool))["refused"]
             assert f"not_a_repository: no git repository at {outside.root}" in refused
             assert "use -C" in refused

@@ -434,6 +434,7 @@ _RECORD = {"id": "C9", "cat": "gap", "sev": "major", "q": "x", "ctx": "y", "sug"
 _FIELDS = {"from_role": "pair", "to_role": "architect", "trigger": "pair_out_of_scope", "objective": "x", "blocking_rule": "1"}  # fmt: skip
 TOOLS: Mapping[str, tuple[dict[str, Any], ...]] = {
     "team_status": ({}, {"agent": "dev"}),
+    "inbox": ({},),
     "whose_turn": ({}, {"phase": "1"}),
     "validate_artifact": ({}, {"path": PLAN}, {"path": PLAN, "text": "x"}, {"text": "{}", "kind": "artifact/plan/task"}),
     "append_record": ({"path": _ARTIFACT, "record": _RECORD, "agent": "critic"},),

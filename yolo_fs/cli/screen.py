@@ -23,7 +23,7 @@ from yolo_fs.cli.reply import Reply, build_rich_console, console_for
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.moments.inbox import COMMAND_LENGTH
+from yolo_fs.moments.inbox import COMMAND_LENGTH, TOLD_ELSEWHERE
 from yolo_fs.moments.moment import PastMoment, PresentMoment, stamp
 from yolo_fs.phase.gate_status import GateStatus
 from yolo_fs.phase.progress import DepartmentStatus
@@ -43,8 +43,6 @@ _WANTED = 8
 """Maximum number of lines for all that comes before the phase, without headings."""
 _LEAST = 2
 """Lines that each part of it keeps, however long an earlier one is."""
-_TOLD_ELSEWHERE = ("daemon", "health")
-"""Kinds of the inbox with a line of their own, which has their command, too."""
 _GATE_LACKS = 1
 
 
@@ -181,7 +179,7 @@ def _wanted(seen: PresentMoment, most_drifts: int) -> tuple[WantedPart, ...]:
 
 def _asked(seen: PresentMoment) -> Iterator[ScreenLine]:
     for item in seen.inbox:
-        if item.kind not in _TOLD_ELSEWHERE:
+        if item.kind not in TOLD_ELSEWHERE:
             style = "red" if item.kind == "credential" else "yellow"
             for question, command in lines_of((item,)):
                 yield ScreenLine(f"  ! {question}", style)

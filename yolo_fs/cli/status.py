@@ -322,8 +322,8 @@ def _show_candidates(
 
 @verb("statusline", example="yolo-fs statusline -C ~/shop")
 def statusline(invocation: Invocation) -> Reply:
-    """Show in one line where the team stands: phase, steps done, the next act, what is held or
-    rejected.
+    """Show in one line where the team stands: what waits for a person, agents at work, phase, steps
+    done, the next act, what is held or rejected.
 
     Reads one file that the daemon keeps, so that a host may ask as often as it likes; always ends
     with 0. In Claude Code's settings: "statusLine": {"type": "command", "command": "yolo-fs

@@ -18,7 +18,7 @@ from yolo_fs.system.warm_path import find_storage_fault, own_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
 LIMIT_BYTES = 1 << 20
@@ -58,11 +58,25 @@ def line(start: str) -> str:
     if _stands_still(health):
         troubles.append(_why_nothing_is_told(own_folder(root)))
     parts = [
+        *_parts_of_people(health),
         str(health.get("headline") or "no phase yet"),
         *troubles,
         *(["degraded"] if health.get("degraded") else []),
     ]
     return _printable(f"yolo-fs: {' | '.join(parts)}")
+
+
+def _parts_of_people(health: dict[str, Any]) -> Iterator[str]:
+    """Yield what waits for a person, and who is at work."""
+    told = health.get("waiting")
+    if not isinstance(told, dict):
+        return
+    count, at_work = (told.get(key) for key in ("count", "at_work"))
+    if isinstance(count, int) and count > 0:
+        waits = "1 waits" if count == 1 else f"{count} wait"
+        yield f"{waits} for you: {told.get('first')} (yolo-fs inbox)"
+    if isinstance(at_work, int) and at_work > 0:
+        yield f"{at_work} at work"
 
 
 def _reasons_in_the_way(health: dict[str, Any]) -> list[str]:

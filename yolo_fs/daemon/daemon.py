@@ -11,7 +11,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.artifacts.decide import EventSink
 from yolo_fs.artifacts.uncommitted import lasting_findings
@@ -91,6 +91,7 @@ class _Observed(NamedTuple):
     troubles: tuple[Trouble, ...]
     standing: tuple[str, ...]
     stuck: Mapping[str, Verdict]
+    waiting: Mapping[str, Any]
 
 
 class Daemon:
@@ -121,6 +122,8 @@ class Daemon:
         self._headline = ""
         self._standing: tuple[str, ...] = ()
         """Reasons of the lasting troubles that only somebody else can resolve, as last reported."""
+        self._waiting: Mapping[str, Any] = {}
+        """What waits for a person, and how many agents are at work, as last reported."""
         self._stuck = StuckPaths()
         self._troubles: tuple[Trouble, ...] = ()
         """The observer's failing duties."""
@@ -318,7 +321,9 @@ class Daemon:
                     "headline": str(headline),
                     "troubles": list(troubles),
                     "standing": list(standing),
+                    "waiting": dict(waiting),
                 }:
+                    self._waiting = waiting
                     self._standing = tuple(map(str, standing))
                     self._headline, self._troubles = headline, tuple(read_troubles(troubles))
 
@@ -531,6 +536,7 @@ class Daemon:
             self._schedule.troubles + self._troubles,
             self._standing,
             self._stuck.among(self._coordinator.unsettled),
+            self._waiting,
         )
 
     def _write_health(self, *, running: bool = True) -> None:
@@ -543,6 +549,7 @@ class Daemon:
             seen.headline,
             seen.standing,
             lasting_findings(seen.stuck),
+            seen.waiting,
             late_s=late_s(self._settings.policy),
             running=running,
         )

@@ -27,7 +27,7 @@ from yolo_fs.progress.state_files import Projector, States
 from yolo_fs.progress.state_move import FreshArtifact, StateMove
 from yolo_fs.states.project import summary_line
 from yolo_fs.system.system import return_free_memory
-from yolo_fs.workspace.settings import load, stamps_of
+from yolo_fs.workspace.settings import Settings, load, stamps_of
 
 ESCALATIONS_EVERY_S = 1.0
 HOOK_EVERY_S = 1.0
@@ -78,6 +78,16 @@ class Follower:
         self._states.close()
         self._verifier.close()
         self._hook.close()
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self._settings
+
+    @property
+    def team(self) -> Team:
+        """The history of the team, as far as it was read."""
+        return self._team
 
     @property
     def tip(self) -> str | None:

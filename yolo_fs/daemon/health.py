@@ -114,6 +114,7 @@ def write_health(
     summary: str,
     standing: Iterable[str] = (),
     stuck: Iterable[Finding] = (),
+    waiting: Mapping[str, Any] = {},
     *,
     late_s: float = 0.0,
     running: bool,
@@ -121,8 +122,8 @@ def write_health(
     """Write this daemon's health. A full disk prevents only the report.
 
     `standing`: reasons of the lasting troubles that only somebody else can resolve. `stuck`: why
-    files have not been committed for long. `late_s`: seconds without a scan after which it counts
-    as stalled.
+    files have not been committed for long. `waiting`: what waits for a person. `late_s`:
+    seconds without a scan after which it counts as stalled.
     """
     judged = tuple(verdicts)
     report: dict[str, Any] = {
@@ -135,6 +136,7 @@ def write_health(
         "late_s": late_s,
         "standing": list(standing),
         "stuck": [finding.as_json() for finding in stuck],
+        "waiting": dict(waiting),
         "degraded": to_json(degraded),
         "troubles": to_json(list(troubles)),
         "held": sum(isinstance(verdict, Held) for verdict in judged),

@@ -11,6 +11,7 @@ _PATH = "An artifact below .yolo-planning/, such as .yolo-planning/phases/01-aut
 
 PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "team_status": {"agent": _AGENT},
+    "inbox": {},
     "whose_turn": {"phase": _PHASE},
     "validate_artifact": {
         "path": f"{_PATH} Empty with `text` for a message; empty alone for all artifacts.",

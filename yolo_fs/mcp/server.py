@@ -59,7 +59,14 @@ each by itself, so never commit them. A step is complete when its artifact is co
 department, and `escalate` when you are blocked."""
 
 BOARD, LIST, PROTOCOL = "yolo-fs://board", "yolo-fs://artifacts", "yolo-fs://protocol"
-_READS = ("team_status", "whose_turn", "validate_artifact", "check_permission", "gate_status")
+_READS = (
+    "team_status",
+    "inbox",
+    "whose_turn",
+    "validate_artifact",
+    "check_permission",
+    "gate_status",
+)
 _POLL_S = 0.5
 _ROOTS_S = 5.0
 """How long a client may take to say where it works."""

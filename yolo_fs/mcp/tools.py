@@ -1,4 +1,4 @@
-"""The ten tools: each asks what a command of ours answers, for an agent in any host and any
+"""The eleven tools: each asks what a command of ours answers, for an agent in any host and any
 language.
 
 The text below each name is what the model reads, so it teaches the protocol as well as the tool.
@@ -127,6 +127,16 @@ class Tools:
         brief = resume(self._start, Audience(name, department_said(name)))
         brief = cut((*brief, company) if company else brief, BUDGET, as_text)
         return _answer(True, as_text(brief), data=dict(as_data(brief)))
+
+    @told
+    def inbox(self) -> ToolAnswer:
+        """What waits for the user and for nobody else: questions, approvals, decisions, conflicts,
+        credentials in files, what a run has given up. The most urgent comes first.
+
+        Each item has the command that settles it, which a person runs: tell your user, and do
+        not decide in their place. ok is true when nothing waits.
+        """
+        return self._reply_as_command("inbox.inbox")
 
     @told
     def whose_turn(self, phase: str = "") -> ToolAnswer:

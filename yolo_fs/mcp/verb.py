@@ -23,7 +23,7 @@ from yolo_fs.git.repository import Repository
     "call names, unproved.",
 )
 def mcp(asked: Invocation, *, agent: str) -> Reply:
-    """Serve a Model Context Protocol host on stdin and stdout: ten tools, and resources that
+    """Serve a Model Context Protocol host on stdin and stdout: eleven tools, and resources that
     tell of changes.
 
     Hosts call this; 'yolo-fs setup HOST --mcp' registers it. Roles and isolation hold as in the

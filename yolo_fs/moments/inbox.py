@@ -31,6 +31,8 @@ from yolo_fs.system.files import stamp_at
 from yolo_fs.team.reconcile import PendingMove, TeamOverview
 from yolo_fs.workspace.planning_tree import phases_in
 
+TOLD_ELSEWHERE = ("daemon", "health")
+"""Kinds that `status` and the status line have lines of their own for."""
 COMMAND_LENGTH = 5000
 """Most that is shown of a command: one that is cut off is another one."""
 

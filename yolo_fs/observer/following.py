@@ -12,8 +12,7 @@ from yolo_fs.daemon.duties import Duty, Schedule
 from yolo_fs.daemon.follower import FOLLOWING, LOOK_REST, ON_MOVE, Follower
 from yolo_fs.daemon.observing import Channel, applied, fresh_from
 from yolo_fs.git.repository import Repository
-from yolo_fs.install.doctor import standing_troubles
-from yolo_fs.workspace.settings import load
+from yolo_fs.observer.waiting import Waiting
 
 
 def follow(root: str, line: int) -> None:
@@ -22,15 +21,10 @@ def follow(root: str, line: int) -> None:
     with socket.socket(fileno=line) as connection, Repository(root) as repository:
         channel = Channel(connection)
         follower = Follower(repository, channel.emit, channel.wrote)
-        standing: list[str] = []
-
-        def look_at_health(_follower: Follower) -> float:
-            nonlocal standing
-            standing = [finding.reason.value for finding in standing_troubles(repository)]
-            return load(repository.root).policy.rescan_s
-
-        health = Duty("health", look_at_health, rest=LOOK_REST)
-        schedule = Schedule((*FOLLOWING, health), follower, channel.emit)
+        waiting = Waiting(repository, follower)
+        health: Duty[Follower] = Duty("health", lambda _: waiting.look_at_health(), rest=LOOK_REST)
+        inbox: Duty[Follower] = Duty("inbox", lambda _: waiting.look(), rest=LOOK_REST)
+        schedule = Schedule((*FOLLOWING, health, inbox), follower, channel.emit)
         told: object = None
         is_told = False
         while channel.is_open:
@@ -51,7 +45,8 @@ def follow(root: str, line: int) -> None:
                 channel.emit("observer.started", "", {"pid": os.getpid()})
             state = {
                 "headline": follower.headline,
-                "standing": standing,
+                "standing": waiting.standing,
+                "waiting": waiting.told,
                 "troubles": to_json(list(schedule.troubles)),
                 "at": follower.tip,
             }

@@ -1,0 +1,92 @@
+"""What waits for a person, as the daemon tells it to the status line. `moments/inbox.py` makes the
+list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from yolo_fs.company.overview import now_of, overview
+from yolo_fs.core.reasons import Finding, YoloError, safe
+from yolo_fs.daemon.follower import Follower
+from yolo_fs.daemon.health import health
+from yolo_fs.escalation_service.moves import Escalations
+from yolo_fs.git.obstacles import Obstacles
+from yolo_fs.git.repository import Repository
+from yolo_fs.install.doctor import standing_troubles
+from yolo_fs.moments.inbox import TOLD_ELSEWHERE, InboxItem, inbox
+from yolo_fs.progress.board import Board, board
+from yolo_fs.reports.status import Candidate, CandidateList, Report
+from yolo_fs.team.overview import TeamObserver
+from yolo_fs.team.reconcile import TeamOverview
+from yolo_fs.workspace.own_files import COMPANY_RUNS, lock_path
+
+EVERY_S = 3.0
+"""Interval of the looks: nobody is asked sooner."""
+FIRST_LENGTH = 70
+"""Characters of the first question that the status line has room for."""
+
+
+class Waiting:
+    """Looks at what waits for a person in one work tree."""
+
+    def __init__(self, repository: Repository, follower: Follower):
+        self._repository = repository
+        self._follower = follower
+        self._settings = follower.settings
+        self._machines: TeamObserver | None = None
+        self._standing: tuple[Finding, ...] = ()
+        self.told: Mapping[str, Any] = {}
+        """What the status line says: `count` and `first` of the items, `at_work` of the agents."""
+
+    @property
+    def standing(self) -> list[str]:
+        """Reasons of the lasting troubles that only somebody else can resolve."""
+        return [finding.reason.value for finding in self._standing]
+
+    def look_at_health(self) -> float:
+        """Look for lasting troubles, and return the seconds until the next look."""
+        self._standing = tuple(standing_troubles(self._repository))
+        return self._follower.settings.policy.rescan_s
+
+    def look(self) -> float:
+        """Look at the inbox, and return the seconds until the next look."""
+        items = self._items()
+        shown = [item for item in items if item.kind not in TOLD_ELSEWHERE]
+        first = safe(shown[0].question, FIRST_LENGTH) if shown else ""
+        self.told = {"count": len(shown), "first": first, "at_work": self._count_at_work()}
+        return EVERY_S
+
+    def _items(self) -> Sequence[InboxItem]:
+        repository, settings = self._repository, self._follower.settings
+        head = repository.head()
+        rules = Obstacles(
+            repository,
+            protected=settings.policy.protected,
+            allow_detached=settings.policy.allow_detached,
+            committer_lock=lock_path(repository),
+            folders=settings.roots,
+        )
+        uncommitted = (Candidate(*each) for each in self._follower.verdicts.items())
+        listing = CandidateList.of(tuple(uncommitted))
+        obstacle = rules.find(head)
+        report = Report(repository.root, head, obstacle, health(repository), listing)
+        team: Board | None = None
+        machines: TeamOverview | None = None
+        with suppress(YoloError):  # as `status`: what cannot be read hides its own items alone
+            team = board(repository, settings, head.tip, self._follower.team)
+        if self._machines is None or settings != self._settings:
+            self._machines, self._settings = TeamObserver(repository, settings), settings
+        with suppress(YoloError):
+            machines = self._machines.look(obstacle)
+        escalations = Escalations(repository, settings)
+        kept = COMPANY_RUNS.read(repository)
+        runs = kept["runs"] if isinstance(kept, dict) else ()
+        return inbox(report, team, machines, escalations, self._standing, runs)
+
+    def _count_at_work(self) -> int:
+        with suppress(YoloError):
+            return len(now_of(overview(self._repository))["at_work"])
+        return 0
