@@ -7,7 +7,7 @@ own writes to the daemon, which commits them like any others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from yolo_fs.agents.alerts import AgentAlerts
 from yolo_fs.agents.snapshot import AgentsObserver
@@ -18,7 +18,7 @@ from yolo_fs.checking.verify_command import SourceVerifier
 from yolo_fs.contexts.store import ContextStore
 from yolo_fs.core.reasons import YoloError
 from yolo_fs.daemon.duties import Duty
-from yolo_fs.escalation_service.command_hook import CommandHook, load_command
+from yolo_fs.escalation_service.command_hook import CommandHook, Note, load_command
 from yolo_fs.escalation_service.ticking import LoopEscalator, Ticker
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
@@ -155,6 +155,12 @@ class Follower:
         """Run the user's command for events that came while it was running."""
         self._hook.look()
         return HOOK_EVERY_S
+
+    def notify_once(self, notes: Iterable[tuple[Note, bool]]) -> None:
+        """Tell the user what nobody has told them yet. Each note: whether it is news; else it is
+        remembered alone.
+        """
+        self._hook.notify_once(notes)
 
     def verify_sources(self) -> float | None:
         """Run the user's check of the sources where they have changed, and record how it ends."""

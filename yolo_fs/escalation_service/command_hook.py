@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import IO, Any, NamedTuple
 
 from yolo_fs.artifacts.decide import EventSink
@@ -89,9 +89,17 @@ class CommandHook:
 
         Each work tree and clone of a team has a daemon that sees it: the first one notifies.
         """
-        note = note_of(escalation, phase)
-        if self._words and _is_first_to_tell(note):
-            self.put(note)
+        self.notify_once([(note_of(escalation, phase), True)])
+
+    def notify_once(self, notes: Iterable[tuple[Note, bool]]) -> None:
+        """Notify the user of what no daemon of theirs has told them; does not block.
+
+        Each note: whether it is news; one that is none is remembered alone.
+        """
+        for note, is_news in notes if self._words else ():
+            if _is_first_to_tell(note) and is_news:
+                self._waiting.append(note)
+        self.look()
 
     def put(self, note: Note) -> None:
         """Notify the user of something that has a `title`; does not block."""

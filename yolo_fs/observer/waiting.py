@@ -1,10 +1,10 @@
-"""What waits for a person, as the daemon tells it to the status line. `moments/inbox.py` makes the
-list.
+"""What waits for a person, as the daemon tells it: to the status line, and once to the user's own
+command. `moments/inbox.py` makes the list.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -16,7 +16,7 @@ from yolo_fs.escalation_service.moves import Escalations
 from yolo_fs.git.obstacles import Obstacles
 from yolo_fs.git.repository import Repository
 from yolo_fs.install.doctor import standing_troubles
-from yolo_fs.moments.inbox import TOLD_ELSEWHERE, InboxItem, inbox
+from yolo_fs.moments.inbox import COMMAND_LENGTH, TOLD_ELSEWHERE, InboxItem, inbox
 from yolo_fs.progress.board import Board, board
 from yolo_fs.reports.status import Candidate, CandidateList, Report
 from yolo_fs.team.overview import TeamObserver
@@ -30,7 +30,7 @@ FIRST_LENGTH = 70
 
 
 class Waiting:
-    """Looks at what waits for a person in one work tree."""
+    """Looks at what waits for a person in one work tree, and tells of each item once."""
 
     def __init__(self, repository: Repository, follower: Follower):
         self._repository = repository
@@ -38,6 +38,8 @@ class Waiting:
         self._settings = follower.settings
         self._machines: TeamObserver | None = None
         self._standing: tuple[Finding, ...] = ()
+        self._before: frozenset[tuple[str, str]] = frozenset()
+        """Kind and id of the items of the last look."""
         self.told: Mapping[str, Any] = {}
         """What the status line says: `count` and `first` of the items, `at_work` of the agents."""
 
@@ -52,12 +54,21 @@ class Waiting:
         return self._follower.settings.policy.rescan_s
 
     def look(self) -> float:
-        """Look at the inbox, and return the seconds until the next look."""
+        """Look at the inbox, tell of what is new, and return the seconds until the next look."""
         items = self._items()
         shown = [item for item in items if item.kind not in TOLD_ELSEWHERE]
         first = safe(shown[0].question, FIRST_LENGTH) if shown else ""
         self.told = {"count": len(shown), "first": first, "at_work": self._count_at_work()}
+        self._follower.notify_once(self._notes(items))
+        self._before = frozenset((item.kind, item.id) for item in items)
         return EVERY_S
+
+    def _notes(self, items: Iterable[InboxItem]) -> Iterable[tuple[Mapping[str, Any], bool]]:
+        """Yield the note for each item, and whether it is news; escalations are told with more."""
+        for item in items:
+            if item.kind != "escalation":
+                is_news = (item.kind, item.id) not in self._before
+                yield _note_of(item, self._repository.root), is_news
 
     def _items(self) -> Sequence[InboxItem]:
         repository, settings = self._repository, self._follower.settings
@@ -90,3 +101,18 @@ class Waiting:
         with suppress(YoloError):
             return len(now_of(overview(self._repository))["at_work"])
         return 0
+
+
+def _note_of(item: InboxItem, root: str) -> Mapping[str, Any]:
+    """Return the notification for an item; agents' text is escaped, as it may reach a terminal."""
+    return {
+        "title": safe(f"{item.kind}: {item.question}", 500),
+        "event": "inbox",
+        "root": root,
+        "kind": item.kind,
+        "id": safe(item.id, 500),
+        "since": item.since,
+        "options": [safe(option, 500) for option in item.options],
+        "recommendation": safe(item.recommendation, 500),
+        "answer_with": safe(item.command, COMMAND_LENGTH),
+    }
