@@ -107,11 +107,15 @@ def _open_closed_streams() -> None:
 
 
 def _print_every_character() -> None:
-    """Let both streams print our signs in ASCII, and escape the rest, where they have no others."""
+    """Let both streams print our signs in ASCII, and escape the rest, where they have no others.
+
+    Where a program names the encoding, with PYTHONIOENCODING, every character can be read back.
+    """
     register_signs()
+    errors = "backslashreplace" if "PYTHONIOENCODING" in os.environ else IN_ASCII
     for stream in (sys.stdout, sys.stderr):
         if stream.encoding.lower() not in ("utf-8", "utf8"):
-            stream.reconfigure(errors=IN_ASCII)  # type: ignore[union-attr]
+            stream.reconfigure(errors=errors)  # type: ignore[union-attr]
 
 
 if __name__ == "__main__":
