@@ -113,6 +113,9 @@ class HistoryIndex:
         """Path → its last change up to the tip, as far as it was queried."""
         self._line: dict[int, IndexedCommit] = {}
         """Position → the commit of the branch's own line, as far as it was queried."""
+        self._of_merges: set[int] = set()
+        """Positions that a merge shares with what it brought, up to `_of_merges_to`."""
+        self._of_merges_to = NOWHERE
         self._by_name: dict[str, dict[object, Any]] = {}
         """Task or plan → question → answer that rests on the commits that name it."""
         repository.ends_with_it(self)
@@ -163,6 +166,7 @@ class HistoryIndex:
         self._is_last = not beyond
         if not goes_on:
             self._last, self._by_name, self._line = {}, {}, {}
+            self._of_merges, self._of_merges_to = set(), NOWHERE
             self.reading = object() if before else self.reading
             return
         query = "select subject, ours, changes from commits where position > ?"
@@ -229,6 +233,15 @@ class HistoryIndex:
         """Return whether the branch changed in one of the paths where a commit came to it. A merge
         brings nothing that the branch had before, such as by a squash, or that it does not take.
         """
+        if self._of_merges_to < self._at:
+            query = (
+                "select position from commits where position > ? and position <= ?"
+                " group by position having count(*) > 1"
+            )
+            self._of_merges.update(row[0] for row in self._rows(query, self._of_merges_to))
+            self._of_merges_to = self._at
+        if position not in self._of_merges:
+            return True
         if position not in self._line:
             query = f"select {_COMMIT} where c.position = ? and c.position <= ?"
             last = self._commits(f"{query} order by c.height desc limit 1", position)
