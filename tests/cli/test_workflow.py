@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,21 @@ def test_the_next_of_the_phase_lacks_what_it_lacks_in_its_department(team: Team,
     assert answer["next"]["agent"] == answer["departments"]["uiux"]["agent"] == "ux-lead"
     for gates in ("entry", "exit"):
         assert answer["next"][gates] == answer["departments"]["uiux"][gates]
+
+
+def test_next_says_why_a_file_that_was_written_is_not_there(
+    team: Team, ask: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = ".yolo-planning/phases/01-auth/architecture.toon"
+    assert ask("next", "--phase", "1")[1]["data"]["refused"] == {}
+    team.artifact("architecture.toon", "no toon at all\n")
+    os.utime(team.root / path, (1e9, 1e9))  # at rest
+    _, answer = ask("next", "--phase", "1")
+    assert answer["data"]["refused"].keys() == {path}
+    assert answer["data"]["refused"][path].startswith("rejected: ")
+    run(["workflow", "next", "--phase", "1", "-C", str(team.root)])
+    told = capsys.readouterr().out
+    assert f"{path} is rejected: " in told and f"→ yolo-fs validate {path}\n" in told
 
 
 def test_show_has_every_step_with_every_gate(ask: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from yolo_fs.agents.access import out_of_lane
+from yolo_fs.artifacts.decide import reason_and_findings
 from yolo_fs.cli.reply import PHASE, Invocation, Reply, refuse_agents, verb
 from yolo_fs.core.ids import spelled_below
 from yolo_fs.core.json_form import to_json
@@ -22,6 +24,7 @@ from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import Next
 from yolo_fs.progress.workflow import StepLook, facts_of, find_step, looks, skip, spelled_or_at_work
 from yolo_fs.protocol.departments import Dept
+from yolo_fs.reports.status import CandidateState, report
 from yolo_fs.workspace.planning_tree import folder_of
 from yolo_fs.workspace.settings import load
 
@@ -68,8 +71,9 @@ def next_(invocation: Invocation, *, phase: str) -> Reply:
         progress, step_looks = scene.phase.progress, scene.looks
         loops = [loop for loop in scene.loops if not loop.is_over]
         below = folder_of(invocation.start, scene.repository.root)
+        refused = _refused_in(scene.repository)
     turns = [(status.department.value, status.next) for status in progress.departments]
-    data = {
+    data: dict[str, Any] = {
         "phase": str(progress.phase),
         "next": _turn_as_json(scene.phase, progress.next, step_looks),
         "departments": {
@@ -78,7 +82,20 @@ def next_(invocation: Invocation, *, phase: str) -> Reply:
         "waits": {name: needs for name, _ in turns if (needs := _needs_of(scene.phase, name))},
         "loops": loops,
     }
+    written = {path for turn in (data["next"], *data["departments"].values()) if turn
+               for path in turn["writes"]}  # fmt: skip
+    data["refused"] = {path: why for path, why in refused.items() if path in written}
     return Reply(data, show=lambda console: _show_next(console, data, loops, below))
+
+
+def _refused_in(repository: Repository) -> dict[str, str]:
+    """Return why each file that was written and is not committed is rejected or held."""
+    listing = report(repository, load(repository.root)).listing
+    return {
+        each.path: f"{each.standing.value}: {reason_and_findings(each.verdict)[0].with_sentence}"
+        for each in listing.unsettled
+        if each.standing in (CandidateState.REJECTED, CandidateState.HELD)
+    }
 
 
 @verb("show", example="yolo-fs workflow show --phase 1", parent=workflow)
@@ -184,6 +201,10 @@ def _show_next(
             example = f" ('{turn['example']}' prints a valid one)" if turn["example"] else ""
             writes = ", ".join(spelled_below(below, path) for path in turn["writes"])
             console.print(f"  write: {safe(writes, 500)}{example}")
+        for path in filter(data["refused"].get, turn["writes"]):
+            said = f"{spelled_below(below, path)} is {data['refused'][path]}"
+            console.print(f"  {safe(said, 500)}")
+            console.print(f"    → yolo-fs validate {shlex.quote(spelled_below(below, path))}")
         for gate in turn["exit"]:
             for lack in gate.missing:
                 console.print(f"  lacks: {safe(lack)}")
