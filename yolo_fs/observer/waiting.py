@@ -4,12 +4,13 @@ command. `moments/inbox.py` makes the list.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from yolo_fs.company.overview import now_of, overview
-from yolo_fs.core.reasons import Finding, YoloError, safe
+from yolo_fs.core.reasons import Finding, Reason, YoloError, safe
 from yolo_fs.daemon.follower import Follower
 from yolo_fs.daemon.health import health
 from yolo_fs.escalation_service.moves import Escalations
@@ -19,9 +20,10 @@ from yolo_fs.install.doctor import standing_troubles
 from yolo_fs.moments.inbox import COMMAND_LENGTH, TOLD_ELSEWHERE, InboxItem, inbox
 from yolo_fs.progress.board import Board, board
 from yolo_fs.reports.status import Candidate, CandidateList, Report
+from yolo_fs.system.files import stamp_at
 from yolo_fs.team.overview import TeamObserver
 from yolo_fs.team.reconcile import TeamOverview
-from yolo_fs.workspace.own_files import COMPANY_RUNS, lock_path
+from yolo_fs.workspace.own_files import COMPANY_RUNS, STATE, lock_path
 
 EVERY_S = 3.0
 """Interval of the looks: nobody is asked sooner."""
@@ -40,6 +42,10 @@ class Waiting:
         self._standing: tuple[Finding, ...] = ()
         self._before: frozenset[tuple[str, str]] = frozenset()
         """Kind and id of the items of the last look."""
+        self._basis: object = None
+        """What the last look was based on."""
+        self._again_at = 0.0
+        """When to look again although that is the same, on the monotonic clock."""
         self.told: Mapping[str, Any] = {}
         """What the status line says: `count` and `first` of the items, `at_work` of the agents."""
 
@@ -54,8 +60,18 @@ class Waiting:
         return self._follower.settings.policy.rescan_s
 
     def look(self) -> float:
-        """Look at the inbox, tell of what is new, and return the seconds until the next look."""
-        items = self._items()
+        """Look at the inbox where it may be another one, tell of what is new, and return the
+        seconds until the next look.
+        """
+        obstacle = self._find_obstacle()
+        basis = self._describe_basis(obstacle)
+        if basis == self._basis and time.monotonic() < self._again_at:
+            return EVERY_S
+        self._basis, self._again_at = (
+            basis,
+            time.monotonic() + self._follower.settings.policy.rescan_s,
+        )
+        items = self._items(obstacle)
         shown = [item for item in items if item.kind not in TOLD_ELSEWHERE]
         first = safe(shown[0].question, FIRST_LENGTH) if shown else ""
         self.told = {"count": len(shown), "first": first, "at_work": self._count_at_work()}
@@ -70,19 +86,30 @@ class Waiting:
                 is_news = (item.kind, item.id) not in self._before
                 yield _note_of(item, self._repository.root), is_news
 
-    def _items(self) -> Sequence[InboxItem]:
-        repository, settings = self._repository, self._follower.settings
-        head = repository.head()
+    def _find_obstacle(self) -> Reason | None:
+        settings = self._follower.settings
         rules = Obstacles(
-            repository,
+            self._repository,
             protected=settings.policy.protected,
             allow_detached=settings.policy.allow_detached,
-            committer_lock=lock_path(repository),
+            committer_lock=lock_path(self._repository),
             folders=settings.roots,
         )
+        return rules.find(self._repository.head())
+
+    def _describe_basis(self, obstacle: Reason | None) -> object:
+        """Return what the inbox follows from, but for what time alone changes."""
+        own = self._repository.own_dir
+        runs = [stamp_at(f"{own}/{STATE}{ending}") for ending in ("", "-wal")]
+        verdicts = dict(self._follower.verdicts)
+        standing, settings = self._standing, self._follower.settings
+        return self._repository.head(), obstacle, verdicts, runs, standing, settings
+
+    def _items(self, obstacle: Reason | None) -> Sequence[InboxItem]:
+        repository, settings = self._repository, self._follower.settings
+        head = repository.head()
         uncommitted = (Candidate(*each) for each in self._follower.verdicts.items())
         listing = CandidateList.of(tuple(uncommitted))
-        obstacle = rules.find(head)
         report = Report(repository.root, head, obstacle, health(repository), listing)
         team: Board | None = None
         machines: TeamOverview | None = None
