@@ -19,6 +19,7 @@ from yolo_fs.company.runs import RunAct, new_run, save
 from yolo_fs.core.reasons import Exit
 from yolo_fs.git.repository import Repository
 from yolo_fs.mcp.tools import Tools
+from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.system.store import private_directory
 from yolo_fs.system.system import boot_id, start_time
 
@@ -109,3 +110,45 @@ def test_a_run_whose_agents_have_ended_with_its_runner_does_not_go_on(
     data = json.loads(printed(team, capsys, "--json"))["data"]["company"]
     assert data == {"runs": [], "at_work": []}
     assert "at work" not in printed(team, capsys)
+
+
+BILL = (
+    "all runs: 3 starts, 2600 tokens, 1.05 USD",
+    "role critic: 2 starts, 1400 tokens, 0.55 USD",
+    "role architect: 1 start, 1200 tokens, 0.50 USD",
+    "step critique: 2 starts, 1400 tokens, 0.55 USD",
+    "step architecture: 1 start, 1200 tokens, 0.50 USD",
+)
+
+
+def test_the_runs_are_listed_with_the_bill_of_each_role_and_step_beside_the_budget(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert run(["company", "runs", "-C", str(team.root)]) == Exit.DONE
+    told = capsys.readouterr().out.splitlines()
+    budget = AGENT_BY_NAME["critic"].token_budget
+    assert f"  role critic: 1 start, 900 tokens, 0.25 USD (context budget {budget})" in told
+    assert "  step critique: 1 start, 900 tokens, 0.25 USD" in told
+    assert "  step architecture: 1 start, 1200 tokens, 0.50 USD" in told
+
+
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_the_report_has_the_bill_of_all_runs_of_the_phase(
+    team: Team, tmp_path: Path, form: str
+) -> None:
+    """Of two runs of the phase, and not of one of another phase."""
+    for phase, tokens, cost in (("01-auth", 500, 0.3), ("02-other", 7, 9.0)):
+        more = new_run(phase, "login", "claude")
+        more.acts = [
+            RunAct(1, "critic", "shared", "critique", "", 1, 1.0, 2.0, "done", tokens, cost)
+        ]
+        more.ended = 3.0
+        with Repository(str(team.root)) as repository:
+            save(repository, more)
+    team.begin()
+    out = tmp_path / "report.html"
+    words = ("--phase", "1", "--format", form, "-o", str(out), "-C", str(team.root))
+    assert run(["report", *words]) == Exit.DONE
+    told = out.read_text()
+    assert [line for line in BILL if line not in told] == []

@@ -11,7 +11,7 @@ import click
 from yolo_fs.cli.board import line_of_act
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.company.agents import ERRORS, STREAM, printed
-from yolo_fs.company.overview import overview
+from yolo_fs.company.overview import lines_of_bill, overview
 from yolo_fs.company.runs import runs
 from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.core.timestamps import iso
@@ -136,5 +136,7 @@ def _show(console: Console, listed_runs: list[dict[str, Any]]) -> None:
         console.print(safe(head, 300), style="bold")
         for act in run["acts"]:
             console.print(safe(f"  {line_of_act(act)}", 300))
+        for line in lines_of_bill(run):
+            console.print(safe(f"  {line}", 300))
     if not listed_runs:
         console.print("no agent was started here; 'yolo-fs go' starts them")

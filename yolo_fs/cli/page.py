@@ -8,7 +8,7 @@ import click
 
 from yolo_fs.checking.verify_command import verification_of
 from yolo_fs.cli.reply import Invocation, Reply, require_libraries, verb
-from yolo_fs.company.overview import overview
+from yolo_fs.company.overview import lines_of_costs, overview
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import safe
 from yolo_fs.git.repository import Repository
@@ -98,7 +98,7 @@ def report(invocation: Invocation, *, phase: str, revision: str, output: str, fo
         record = record_phase(repository, settings, commit, phase, journal.read())
         runs = overview(repository, str(record.phase.id))
         verification = verification_of(repository, settings, commit)
-        review = review_of(repository, record, runs, verification)
+        review = review_of(repository, record, lines_of_costs(runs), verification)
     body = write_markdown(review) if form == "markdown" else write_report(record, review)
     if not output:
         text = body.decode()

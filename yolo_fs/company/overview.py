@@ -4,19 +4,60 @@ report alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from yolo_fs.company.agents import found_in
 from yolo_fs.company.runs import Run, RunAct, runs
-from yolo_fs.core.reasons import YoloError, safe
+from yolo_fs.core.reasons import YoloError, counted, safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.git.repository import Repository
 from yolo_fs.phase.report import Item, ReportSection, listed
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.system.lock import holder
 from yolo_fs.workspace.own_files import company_lock_path
+
+
+def lines_of_costs(listed: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield what each run of an overview has cost, their sum, and the bill of all of them."""
+    for run in listed:
+        yield f"{run['id']} ({run['host']}): {_spelled(run, len(run['acts']))}"
+    if listed:
+        bill = {key: _sum([run[key] for run in listed]) for key in ("by_role", "by_step")}
+        total = _added(bill["by_step"].values())
+        yield f"all runs: {_spelled(total, total['starts'])}"
+        yield from lines_of_bill(bill)
+
+
+def lines_of_bill(run: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each role and step of a bill; a role has the budget of its context beside
+    it, in tokens, as the roster gives it to each start.
+    """
+    for key, name in (("by_role", "role"), ("by_step", "step")):
+        for value, row in run[key].items():
+            budget = f" (context budget {row['budget']})" if "budget" in row else ""
+            yield f"{name} {value}: {_spelled(row, row['starts'])}{budget}"
+
+
+def _spelled(row: Mapping[str, Any], starts: int) -> str:
+    return f"{counted(starts, 'start')}, {row['tokens']} tokens, {row['cost_usd']:.2f} USD"
+
+
+def _sum(bills: Iterable[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """Return the sum of bills by the same key."""
+    rows: dict[str, list[Mapping[str, Any]]] = {}
+    for bill in bills:
+        for name, row in bill.items():
+            rows.setdefault(name, []).append(row)
+    return {name: {**same[0], **_added(same)} for name, same in rows.items()}
+
+
+def _added(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the sums of rows of a bill."""
+    known = [*rows]
+    return {key: sum(row[key] for row in known) for key in ("starts", "tokens", "cost_usd")}
+
 
 CompanyNow = Mapping[str, Sequence[Mapping[str, Any]]]
 """What goes on now: see `now_of`."""

@@ -52,11 +52,11 @@ class PhaseReview(NamedTuple):
 def review_of(
     repository: Repository,
     record: PhaseRecord,
-    runs: list[dict[str, Any]],
+    costs: Iterable[str],
     verification: Verification | None = None,
 ) -> PhaseReview:
-    """Return the review of a phase. `runs`: what `company/overview` tells of it; `verification`:
-    how the user's own check of these sources ended.
+    """Return the review of a phase. `costs`: what its runs cost, as `company/overview` tells;
+    `verification`: how the user's own check of these sources ended.
     """
     phase = record.phase
     pace = phase.pace
@@ -70,7 +70,7 @@ def review_of(
         "Tests": _tests(phase, verification),
         "Security": _security(phase),
         "Signed": _signed(repository, phase),
-        "Cost": _list_costs(runs),
+        "Cost": iter(costs),
     }
     sections = (ReviewSection(title, tuple(lines)) for title, lines in parts.items())
     return PhaseReview(
@@ -164,12 +164,6 @@ def _signed(repository: Repository, phase: PhaseBoard) -> Iterator[str]:
         approved = ", ".join(texts(line.get("departments_approved"))) or "no department"
         notes = f": {line['notes']}" if line.get("notes") else ""
         yield f"owner: {line.get('decision')}, {approved}{notes}"
-
-
-def _list_costs(runs: list[dict[str, Any]]) -> Iterator[str]:
-    for run in runs:
-        bill = f"{run['tokens']} tokens, {run['cost_usd']:.2f} USD"
-        yield f"{run['id']} ({run['host']}): {len(run['acts'])} starts, {bill}"
 
 
 def _sentence(line: Mapping[str, Any], *keys: str) -> str:
