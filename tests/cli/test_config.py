@@ -64,3 +64,29 @@ def test_what_a_repository_may_not_loosen_is_shown_as_ignored(
     out = capsys.readouterr().out
     assert "yolo_fs.commit_ignored = false  [default]  (ignored: true" in out
     assert "settle_ms" not in out
+
+
+def test_whatever_the_user_sets_is_listed_with_its_origin(
+    team: Team, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path / "own/yolo-fs/config.json"
+    user = json.loads(own.read_text())
+    user["sinks"] = {"command": ["notify", "ghp_" + "a1B2" * 9]}
+    user["repositories"]["/other/tree"] = {"strict": True}
+    own.write_text(json.dumps(user))
+    git = tmp_path / "own/git/config"
+    git.parent.mkdir()
+    git.write_text('[yolo-fs "host"]\n\tclaude = my-claude -p\n\tdefault = codex\n')
+    team.git("config", "yolo-fs.host.claude", "./of-the-repository")
+    found = shown(team, capsys, "--changed")
+    assert found["sinks.command"]["value"][0] == "notify"
+    told = {key: (each["value"], each["origin"]) for key, each in found.items()}
+    assert told["repositories./other/tree.strict"] == (True, str(own))
+    assert told["policy.rescan_s"] == (5, str(own))
+    assert told["yolo-fs.host.default"] == ("codex", "git config, global")
+    assert told["yolo-fs.host.claude"] == ("my-claude -p", "git config, global")
+    assert found["yolo-fs.host.claude"]["refused"] == "./of-the-repository"
+    assert run(["config", "show", "--origin", "-C", str(team.root)]) == 0
+    out = capsys.readouterr().out
+    assert 'sinks.command = ["notify", ' in out and f"[{own}]" in out
+    assert "a1B2" not in out and "default: null" not in out

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.company.hosts import settings_of_hosts
 from yolo_fs.core.reasons import safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.workspace.settings import ConfiguredKey, configured
@@ -25,14 +26,15 @@ def config() -> None:
 @click.option("--origin", is_flag=True, help="Add the file that each value comes from.")
 @click.option("--changed", is_flag=True, help="Only keys that differ from their default.")
 def show(invocation: Invocation, *, origin: bool, changed: bool) -> Reply:
-    """List each key with its value and its default.
+    """List each key with its value and its default: those in force here, and whatever else your own
+    file or git's yolo-fs.host.* sets.
 
     The repository's `.yolo-planning/config.json` may only tighten `yolo_fs`; a value there that
     loosens is shown as ignored. The user's own configuration, in ~/.config/yolo-fs/config.json,
     may do both.
     """
     with Repository(invocation.start) as repository:
-        keys = list(configured(repository.root))
+        keys = [*configured(repository.root), *settings_of_hosts(repository)]
     if changed:
         keys = [each for each in keys if each.value != each.default or each.refused is not None]
     data = [each._asdict() for each in keys]
@@ -44,7 +46,7 @@ def _show(console: Console, keys: list[ConfiguredKey], *, with_origin: bool) -> 
         console.print("every key has its default")
     for each in keys:
         line = f"{each.key} = {_written(each.value)}"
-        if each.value != each.default:
+        if each.value != each.default and each.default is not None:
             line += f"  (default: {_written(each.default)})"
         if with_origin:
             line += f"  [{each.origin}]"

@@ -12,9 +12,11 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from yolo_fs.core.credentials import redact
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
+from yolo_fs.workspace.settings import ConfiguredKey
 
 _SECTION = "yolo-fs.host."
 _LINE_BYTES = 1 << 20
@@ -234,6 +236,7 @@ HOSTS = (
 )
 """Programs that run an agent. `command` is the row for any other program."""
 
+DEFAULT_HOST = "claude"
 HOST_BY_NAME = {row.name: row for row in HOSTS}
 
 
@@ -275,6 +278,25 @@ def host_for(repository: Repository, name: str, given: str) -> HostProgram:
     return row._replace(command=command)
 
 
+def settings_of_hosts(repository: Repository) -> Iterator[ConfiguredKey]:
+    """Yield each key of a host that git's configuration sets; the repository's count for nothing.
+
+    Raises:
+        YoloError: as `Repository.settings`.
+    """
+    said = [each for each in repository.settings() if each.key.startswith(_SECTION)]
+    for key in dict.fromkeys(each.key for each in said):
+        row = HOST_BY_NAME.get(key.removeprefix(_SECTION))
+        default = row.command if row else DEFAULT_HOST if key == f"{_SECTION}default" else None
+        value, origin, refused = default, "default", None
+        for each in (each for each in said if each.key == key):
+            if each.is_of_repository:
+                refused = redact(each.value)
+            else:
+                value, origin = redact(each.value), f"git config, {each.scope}"
+        yield ConfiguredKey(key, value, default, origin, refused)
+
+
 def check_installed(host: HostProgram, root: str) -> None:
     """Refuse a host whose program is not there, before anything is begun for it.
 
@@ -307,5 +329,5 @@ def chosen_name(repository: Repository) -> str:
     """Return the host set in `yolo-fs.host.default` by the user; claude by default."""
     settings = (setting for setting in repository.settings() if not setting.is_of_repository)
     own = {setting.key: setting.value for setting in settings}
-    name = own.get(f"{_SECTION}default", "claude")
-    return name if name in HOST_BY_NAME else "claude"
+    name = own.get(f"{_SECTION}default", DEFAULT_HOST)
+    return name if name in HOST_BY_NAME else DEFAULT_HOST

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.handoff_names import HANDOFF_FOLDER
+from yolo_fs.core.credentials import redact
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
@@ -165,6 +166,7 @@ class ConfiguredKey(NamedTuple):
     """As `config.json` nests it, such as `departments.frontend` or `yolo_fs.strict`."""
     value: Any
     default: Any
+    """None for a key that has none."""
     origin: str
     """The file whose value counts; `default` where none has one."""
     refused: Any = None
@@ -201,6 +203,27 @@ def configured(root: str) -> Iterator[ConfiguredKey]:
         if origin == CONFIG and wanted[name] != value:
             origin, refused = "default", wanted[name]
         yield ConfiguredKey(f"yolo_fs.{name}", value, own[name], origin, refused)
+    yield from _of_the_user_alone(user, user_path, root)
+
+
+def _of_the_user_alone(user: Mapping[str, Any], path: str, root: str) -> Iterator[ConfiguredKey]:
+    """Yield the keys of the user's own file that the policy in force here does not show: the
+    command that is run for them, other work trees, and what the section of this one overrides.
+    """
+    here = _section_here(user, root)
+    over = {key: value for key, value in user.get("policy", {}).items() if key in here}
+    others = {key: value for key, value in user.get("repositories", {}).items() if key != root}
+    named = {"policy": over, "repositories": others}
+    rest = {key: value for key, value in user.items() if key not in named}
+    for key, value in _flatten_settings({**named, **rest}):
+        if key not in named or value:
+            yield ConfiguredKey(key, _without_credentials(value), None, path)
+
+
+def _without_credentials(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_credentials(each) for each in value]
+    return redact(value) if isinstance(value, str) else value
 
 
 def _flatten_settings(value: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, Any]]:
