@@ -32,8 +32,9 @@ from yolo_fs.authority.actors import (
 )
 from yolo_fs.authority.authority import decisions_out_of_lane
 from yolo_fs.authority.guarded import Guarded, guarded
+from yolo_fs.authority.own_verbs import refuse_verb
 from yolo_fs.core.ids import PlanId
-from yolo_fs.core.reasons import Finding, Reason, YoloError, safe
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.evidence.facts import (
     PhaseFacts,
     Plan,
@@ -46,6 +47,7 @@ from yolo_fs.evidence.facts import (
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.departments import Dept, Mode
 from yolo_fs.protocol.roster import AGENT_BY_NAME
+from yolo_fs.protocol.verbs import OWN_VERB_BY_NAME
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.workspace.planning_tree import RUNNING
 from yolo_fs.workspace.settings import Settings, load_in_force
@@ -113,6 +115,22 @@ class Access:
         if not kind:
             return answer
         return may_send(sender, receiver, kind, team_mode=self.config.team_mode)
+
+    def check_verb(self, name: str, agent: str, department: str = "") -> None:
+        """Refuse a verb of ours to an agent that may not run it, as the hooks of hosts do.
+
+        `name`: as it is typed, such as `dept update`; `agent`: empty for a person. `department`:
+        the one that it names.
+
+        Raises:
+            YoloError: OUT_OF_LANE; UNKNOWN_NAME for who is no agent.
+        """
+        if not agent:
+            return
+        row = OWN_VERB_BY_NAME[name]
+        if no := refuse_verb(self.actor(agent), name, row.whose, row.roles, department):
+            hint = f"{no.instead[0].upper()}{no.instead[1:]}"
+            raise YoloError(Reason.OUT_OF_LANE, no.rule, hint=hint, exit_code=Exit.FINDINGS)
 
     def everybody(self) -> Iterator[Actor]:
         """Yield every agent of the active departments."""

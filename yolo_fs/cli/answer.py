@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from yolo_fs.agents.access import Access
 from yolo_fs.cli.inbox import items_of, lines_of
-from yolo_fs.cli.reply import Invocation, Reply, refuse_agents, verb
+from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, refuse_agents, verb
 from yolo_fs.core.ids import EscalationId
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.escalation_service.answering import answer as answers
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="ID", default="")
 @click.argument("choice", default="")
 @click.option("--text", default="", help="Why; or the decision itself, where no option fits.")
-def answer(invocation: Invocation, *, name: str, choice: str, text: str) -> Reply:
+@click.option(
+    "--as", "agent", default="", envvar=AS_ENV, help="Who decides it: user, where it is named."
+)
+def answer(invocation: Invocation, *, name: str, choice: str, text: str, agent: str) -> Reply:
     """Decide what an escalation asks: by an option, by its number, or in words.
 
     The decision goes down the chain at once, with a line of the log for each level, to whoever is
@@ -41,6 +45,7 @@ def answer(invocation: Invocation, *, name: str, choice: str, text: str) -> Repl
     if escalation_id is None:
         raise _error_for_no_question(name, items_of(invocation))
     with Repository(invocation.start) as repository:
+        Access(repository).check_verb("answer", agent)
         return _told(put_answer(repository, escalation_id, choice, text))
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolo_fs.agents.access import Access
 from yolo_fs.authority.actors import find_department
-from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
+from yolo_fs.cli.reply import AS_ENV, PHASE, Invocation, Reply, verb
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit, Finding, Reason, safe
 from yolo_fs.git.repository import Repository
@@ -45,6 +46,13 @@ def dept() -> None:
 )
 @click.argument("department")
 @PHASE
+@click.option(
+    "--as",
+    "agent",
+    default="",
+    envvar=AS_ENV,
+    help="Agent that declares it, such as fe-lead: for its own department alone.",
+)
 @click.option("--status", help="pending, running, complete or failed.")
 @click.option("--step", help="Step of the workflow, such as implementation.")
 @click.option("--plans-complete", type=click.IntRange(min=0), help="Plans that are done.")
@@ -62,15 +70,19 @@ def update(
     *,
     department: str,
     phase: str,
+    agent: str,
     blockers: tuple[str, ...],
     expect_seq: int | None,
     **values: Any,
 ) -> Reply:
     """Declare how a department stands. Nothing is lost when several write at once."""
+    named = find_department(department)
     root, chosen = _chosen(invocation, phase)
+    with Repository(invocation.start) as repository:
+        Access(repository).check_verb("dept update", agent, named.value)
     given = {key: value for key, value in values.items() if value is not None}
     declaration = Declaration(given, blockers or None, expect_seq)
-    written = declare(root, find_department(department), chosen, declaration)
+    written = declare(root, named, chosen, declaration)
     return Reply(written, show=lambda console: _show(console, {department: written}))
 
 

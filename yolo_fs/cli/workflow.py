@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from yolo_fs.agents.access import out_of_lane
+from yolo_fs.agents.access import Access, out_of_lane
 from yolo_fs.artifacts.decide import reason_and_findings
-from yolo_fs.cli.reply import PHASE, Invocation, Reply, refuse_agents, verb
+from yolo_fs.cli.reply import AS_ENV, PHASE, Invocation, Reply, refuse_agents, verb
 from yolo_fs.core.ids import spelled_below
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, safe
@@ -117,7 +117,10 @@ def show(invocation: Invocation, *, phase: str) -> Reply:
 @click.argument("step")
 @PHASE
 @click.option("--reason", "because", required=True, help="Why the step is not needed.")
-def skip_(invocation: Invocation, *, step: str, phase: str, because: str) -> Reply:
+@click.option(
+    "--as", "agent", default="", envvar=AS_ENV, help="Who decides it: user, where it is named."
+)
+def skip_(invocation: Invocation, *, step: str, phase: str, because: str, agent: str) -> Reply:
     """Declare that a step is skipped, in the phase's execution state; it counts once that file is
     committed.
 
@@ -126,6 +129,7 @@ def skip_(invocation: Invocation, *, step: str, phase: str, because: str) -> Rep
     refuse_agents("Say why it is not needed, and end.")
     chosen = find_step(step)
     with _scene(invocation, phase) as scene:
+        Access(scene.repository).check_verb("workflow skip", agent)
         settings, now_s = load(scene.repository.root), time.time()
         is_new = skip(scene.repository, settings, scene.phase, chosen, because, now_s)
     outcome = "declared skipped" if is_new else "declared skipped already"

@@ -26,6 +26,7 @@ from yolo_fs.artifacts.examine import find_secrets
 from yolo_fs.authority.access import Target, personal, sealed
 from yolo_fs.authority.actors import AccessDecision, Actor
 from yolo_fs.authority.guarded import Guarded, holds_guarded
+from yolo_fs.authority.own_verbs import refuse_verb
 from yolo_fs.authority.words import KINDS_WITH_SPEAKERS, advise_to_ask, find_word_of_another
 from yolo_fs.core.reasons import Finding, Reason, YoloError, errors, safe, safe_lines, shortened
 from yolo_fs.evidence.facts import texts
@@ -39,10 +40,8 @@ from yolo_fs.hooks.hosts import HookAnswer, HookInput
 from yolo_fs.hooks.shell import UNKNOWN
 from yolo_fs.kept.selection import MOST_BYTES, KeptCause
 from yolo_fs.kept.service import Keeper, Leaf, read_leaf
-from yolo_fs.protocol.departments import DEPARTMENTS
 from yolo_fs.protocol.handoffs import directive_role
 from yolo_fs.protocol.roster import bare_name, hint_for_agent
-from yolo_fs.protocol.verbs import Whose
 from yolo_fs.system.files import read
 from yolo_fs.system.heartbeats import active_agent, append
 from yolo_fs.system.readers import read_lines
@@ -531,23 +530,9 @@ class Guard:
         """Refuse a verb of ours that is for a person to decide, or for another department."""
         actor = self._request.actor
         for use in self._request.input.call.own if actor else ():
-            if use.whose is Whose.PERSON:
-                return (
-                    f"{safe(use.what)} is for a person: it decides what agents may not.\n"
-                    "Instead: ask your user, and say what for."
-                )
-            if use.whose is Whose.ROLE:
-                if actor and actor.role not in use.roles:
-                    lead = actor.peer(use.roles[0]).name
-                    return f"{safe(use.what)} is not your act.\nInstead: ask {lead}."
-                continue
-            row = next((row for row in DEPARTMENTS if row.name == use.department.lower()), None)
-            own = actor.department if actor else None
-            if row is not None and own is not None and row.name != own:
-                return (
-                    f"{safe(use.what)} speaks for the department {row.name}, which is not yours.\n"
-                    f"Instead: ask {row.lead}."
-                )
+            what = safe(use.what)
+            if actor and (no := refuse_verb(actor, what, use.whose, use.roles, use.department)):
+                return f"{no.rule}\nInstead: {no.instead}"
         return ""
 
     def _is_whole(self, path: str) -> bool:

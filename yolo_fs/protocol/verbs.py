@@ -18,7 +18,7 @@ class Whose(StrEnum):
 
     ANYBODY = "anybody"
     DEPARTMENT = "department"
-    """An agent for its own department alone."""
+    """An agent for its own department alone; of those that have none, some roles for any."""
     ROLE = "role"
     """The agents of some roles."""
     PERSON = "person"
@@ -42,7 +42,9 @@ class OwnVerb(NamedTuple):
     operands_written_with: tuple[str, ...] = ()
     """Options with which the paths that it names are written, not only read; `always` for none."""
     roles: tuple[Role, ...] = ()
-    """The agents whose act it is; empty where the row above says it all."""
+    """The agents whose act it is, or that speak for any department; empty where the row above says
+    it all.
+    """
     speaks_by: tuple[str, ...] = ()
     """Options that say which agent acts."""
 
@@ -73,8 +75,8 @@ OWN_VERBS = (
     _verb_for_person("fix-it", never_with=("--dry-run",)),
     _verb_for_person("research", never_with=("--dry-run",)),
     _verb_for_person("qa", never_with=("--dry-run",)),
-    _verb_for_person("answer"),
-    _verb_for_person("workflow skip"),
+    _verb_for_person("answer", speaks_by=("--as",)),
+    _verb_for_person("workflow skip", speaks_by=("--as",)),
     _verb_for_person("decide accept-risk"),
     _verb_for_person("team join"),
     _verb_for_person("team leave"),
@@ -84,7 +86,9 @@ OWN_VERBS = (
     _verb_for_person("mcp"),
     _verb_for_person("setup", never_with=_SHOWN, writes=("--plugin",)),
     _verb_for_person("hooks uninstall", never_with=_SHOWN),
-    OwnVerb("dept update", Whose.DEPARTMENT),
+    OwnVerb(
+        "dept update", Whose.DEPARTMENT, roles=(Role.OWNER, Role.GO), speaks_by=("--as",),
+    ),
     OwnVerb(
         "phase sign-off", Whose.ROLE, never_with=("--dry-run",), roles=(Role.LEAD,),
         speaks_by=("--as",),

@@ -1,0 +1,46 @@
+"""Who may run a verb of ours that is not everybody's: the same for the hooks of hosts, which see it
+typed, and for the verb itself. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from yolo_fs.authority.actors import Actor
+from yolo_fs.protocol.departments import DEPARTMENTS, Role
+from yolo_fs.protocol.verbs import Whose
+
+
+class VerbRefusal(NamedTuple):
+    """Why an agent may not run a verb."""
+
+    rule: str
+    instead: str
+    """What to do instead, as an order."""
+
+
+def refuse_verb(
+    actor: Actor, what: str, whose: Whose, roles: Collection[Role] = (), department: str = ""
+) -> VerbRefusal | None:
+    """Return why an agent may not run a verb; None if it may.
+
+    `what`: the verb, for messages, already escaped. `roles`: those of its row. `department`: the
+    one that it names.
+    """
+    if whose is Whose.ANYBODY or actor.role is Role.USER:
+        return None
+    if whose is Whose.PERSON:
+        rule = f"{what} is for a person: it decides what agents may not."
+        return VerbRefusal(rule, "ask your user, and say what for.")
+    if whose is Whose.ROLE:
+        if actor.role in roles:
+            return None
+        lead = actor.peer(next(iter(roles))).name
+        return VerbRefusal(f"{what} is not your act.", f"ask {lead}.")
+    row = next((row for row in DEPARTMENTS if row.name == department.lower()), None)
+    may_speak = actor.role in roles if actor.department is None else False
+    if row is None or may_speak or row.name == actor.department:
+        return None
+    rule = f"{what} speaks for the department {row.name}, which is not yours."
+    return VerbRefusal(rule, f"ask {row.lead}.")
