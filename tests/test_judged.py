@@ -204,6 +204,12 @@ def test_a_patch_meets_the_gate_alone_and_what_is_scoped_anew_walks_the_steps_ag
     assert open_step(history(*verified, "security-audit.jsonl")) == ("signoff", "lead")
 
 
+def test_a_patch_that_is_asked_of_another_department_is_no_repair_by_this_one() -> None:
+    verdict = ("po-qa-verdict.jsonl", [{"verdict": "patch", "target_dept": "frontend"}])
+    known = history(*ORDER, verdict, "src/auth.ts")
+    assert any(came_later(known, "code-review", Dept.BACKEND))
+
+
 GATE = ("integration-gate-result.jsonl", [{"r": "FAIL", "dt": "2026-02-20"}])
 REWORK = ("01-01.plan.jsonl", "src/auth.ts", "01-01.summary.jsonl")
 

@@ -156,6 +156,35 @@ def test_what_departments_hand_each_other_is_integrated_again_once_it_has_change
     assert "integration-gate-result.jsonl is older than api-contracts.jsonl" in str(step.missing)
 
 
+@pytest.mark.parametrize("department", [Dept.BACKEND, Dept.FRONTEND])
+def test_what_is_changed_after_a_fail_of_the_integration_gate_is_reviewed_verified_and_audited(
+    tmp_path: Path, department: Dept
+) -> None:
+    ground = Ground((Dept.BACKEND, Dept.FRONTEND), is_one_number=False)
+    whole = ground.whole(Random(0))
+    passed = next(at for at, one in enumerate(whole) if one.name == "integration-gate-result.jsonl")
+    found = {"check": "api", "detail": "wrong path", "file": ground.source(Dept.BACKEND)}
+    gate = whole[passed]
+    failed = gate._replace(lines=({**gate.lines[0], "r": "FAIL", "failures": [found]},))
+    changed = [failed, ground.work(department)]
+    events = [*whole[:passed], *changed, *whole[passed : passed + 2]]
+    one = committed(tmp_path / "work", ground, events, Random(7))
+    standing = standing_of(one.phase())
+    assert {standing[f"{department} {step}"] for step in ("code_review", "qa", "security")} == {
+        "running", "pending",
+    }  # fmt: skip
+    prefix = "fe-" if department is Dept.FRONTEND else ""
+    agent, step = turn_of(one.phase()) or ("", "")
+    assert (agent, step) == (f"{prefix}senior", "code_review")
+    judged = [ground.event(kind, department) for kind in ("code-review.jsonl", *VERDICTS)]
+    again = [*events[:-2], *judged]
+    one = committed(tmp_path / "judged", ground, again, Random(7))
+    assert turn_of(one.phase()) == ("integration-gate", "integration_gate")
+    again = [*again, *events[-2:]]
+    one = committed(tmp_path / "again", ground, again, Random(7))
+    assert turn_of(one.phase()) == SIGNS_OFF
+
+
 def test_a_commit_that_names_no_plan_opens_no_phase_that_was_squashed_when_it_was_done(
     tmp_path: Path,
 ) -> None:

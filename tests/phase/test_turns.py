@@ -248,13 +248,13 @@ def failed_by(file: str, *, worked_at: int) -> Phase:
     ("file", "agent"),
     [("web/page.tsx", "fe-lead"), ("src/login.ts", "lead"), ("nobody.ts", "owner")],
 )
-def test_what_the_integration_gate_failed_is_mended_where_its_file_is_planned(
+def test_what_the_integration_gate_failed_is_mended_where_its_file_is_planned_and_reviewed_again(
     file: str, agent: str
 ) -> None:
     asked = failed_by(file, worked_at=1).progress.next
     assert asked and (asked.step, asked.agent) == ("integration_gate", agent)
     again = failed_by(file, worked_at=7).progress.next
-    assert again and (again.step, again.agent) == ("integration_gate", "integration-gate")
+    assert again and (again.step, again.agent) == ("code_review", "senior")
 
 
 def test_nobody_is_asked_for_a_sign_off_that_what_is_open_would_refuse() -> None:

@@ -38,6 +38,7 @@ JUDGED_BY: Mapping[str, int] = {
 }
 """Kind of a verdict → its step."""
 _FAILS = frozenset({"FAIL", "changes_requested"})
+_GATE = "integration-gate-result"
 
 
 class JudgedFact(NamedTuple):
@@ -134,8 +135,8 @@ def changed_after_sign_off(facts: PhaseFacts) -> Iterator[str]:
 
 
 def _is_rework(facts: PhaseFacts, filed: Filed, since: int) -> bool:
-    """Return whether each version of an artifact since a place of history repaired what the
-    integration gate or the Product Owner had found.
+    """Return whether each version of an artifact since a place of history patched what the Product
+    Owner had found.
     """
     known = {each.position for each in facts.versions.get(filed.place.path, ())}
     department = Dept(filed.place.department)
@@ -258,8 +259,10 @@ def _failures_of(facts: PhaseFacts, department: Dept) -> tuple[Sequence[int], Se
         for filed in facts.of_kind(kind, None if step >= _INTEGRATION else department):
             path = filed.place.path
             known = (one for one in facts.versions.get(path, ()) if one.lines)
-            verdicts += [(one.position, _scope_of(kind, one), _fails(kind, one)) for one in known]
-            failing = _INTEGRATION if step == _DELIVERY else step
+            verdicts += [
+                (one.position, _scope_of(kind, one), _fails(kind, one, department)) for one in known
+            ]
+            failing = {_GATE: _REVIEW, "po-qa-verdict": _INTEGRATION}.get(kind, step)
             verdicts += [(position, kind, failing) for position in facts.unread.get(path, ())]
     verdicts.sort()
     standing: dict[str, int] = {}
@@ -283,11 +286,14 @@ def _scope_of(kind: str, version: Version) -> str:
     return _ANEW if is_anew else kind
 
 
-def _fails(kind: str, version: Version) -> int:
-    """Return the step that a verdict fails; the first for one that passes."""
+def _fails(kind: str, version: Version, department: Dept) -> int:
+    """Return the step that a verdict fails in the work of a department; the first for one that
+    passes. No judge has seen what mends a FAIL of the gate, so all steps judge it.
+    """
     if kind == "po-qa-verdict":
         # What is scoped anew walks all steps again; a patch meets the gate, and the next verdict.
-        is_patched = version.lines[-1].get("verdict") == "patch"
-        return _INTEGRATION if is_patched else _REVIEW
+        last = version.lines[-1]
+        is_asked = last.get("target_dept", department) == department
+        return _INTEGRATION if is_asked and last.get("verdict") == "patch" else _REVIEW
     is_failed = any(line.get("r") in _FAILS for line in version.lines)
-    return JUDGED_BY[kind] if is_failed else _REVIEW
+    return JUDGED_BY[kind] if is_failed and kind != _GATE else _REVIEW
