@@ -16,6 +16,7 @@ import pytest
 from tests.properties.histories import Event, Ground
 from tests.properties.rewritten import (
     FOLDER,
+    PLANNING,
     Real,
     committed,
     git,
@@ -263,6 +264,59 @@ def test_a_fail_that_was_taken_back_on_the_way_to_a_merge_was_given(tmp_path: Pa
     git(one.root, "checkout", "-q", "main")
     git(one.root, "merge", "-q", "--no-ff", "-m", "Merge side", "side")
     assert turn_of(one.phase()) != SIGNS_OFF
+
+
+def renames_the_phase(one: Real, slug: str = "login", folder: str = FOLDER) -> str:
+    """Move the folder of the phase, in one commit; return the new one."""
+    new = f"{folder.rpartition('-')[0]}-{slug}"
+    git(one.root, "mv", folder, new)
+    git(one.root, "commit", "-q", "-m", "chore: a better name")
+    return new
+
+
+@pytest.mark.parametrize("is_merged", [False, True])
+@pytest.mark.parametrize("many", [0, 60])
+def test_a_phase_that_is_renamed_is_where_it_was(
+    tmp_path: Path, many: int, is_merged: bool
+) -> None:
+    events = GROUND.whole(Random(0))
+    audit = next(one for one in events if one.name == "security-audit.jsonl")
+    for till, name in ((len(events), "whole"), (-2, "open"), (-3, "audit"), (-6, "review")):
+        one = committed(tmp_path / name, GROUND, [*[audit] * many, *events[:till]], Random(7))
+        before = one.phase()
+        if is_merged:
+            git(one.root, "checkout", "-q", "-b", "side")
+            renames_the_phase(one)
+            git(one.root, "checkout", "-q", "main")
+            git(one.root, "merge", "-q", "--no-ff", "-m", "Merge side", "side")
+        else:
+            renames_the_phase(one)
+        after = one.phase()
+        assert str(after.id) == "01-login"
+        assert (turn_of(after), standing_of(after)) == (turn_of(before), standing_of(before))
+        renames_the_phase(one, "auth", f"{PLANNING}/phases/01-login")
+        again = one.phase()
+        assert (turn_of(again), standing_of(again)) == (turn_of(before), standing_of(before))
+
+
+def test_what_is_changed_as_it_is_moved_is_judged_again_and_no_fail_is_forgotten(
+    tmp_path: Path,
+) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    plan, audit = (text_of(one, name) for name in ("01-01.plan.jsonl", "security-audit.jsonl"))
+    git(one.root, "mv", FOLDER, f"{PLANNING}/phases/01-login")
+    changed = one.root / f"{PLANNING}/phases/01-login/01-01.plan.jsonl"
+    changed.write_text(plan.replace("Green", "All green"))
+    git(one.root, "add", "-A")
+    git(one.root, "commit", "-q", "-m", "chore: a better name")
+    assert turn_of(one.phase()) == ("qa", "qa")
+    one = committed(tmp_path / "failed", GROUND, BEFORE_SIGN_OFF, Random(7))
+    puts(one, {"security-audit.jsonl": audit.replace('"PASS"', '"FAIL"')})
+    git(one.root, "mv", FOLDER, f"{PLANNING}/phases/01-login")
+    (one.root / f"{PLANNING}/phases/01-login/security-audit.jsonl").write_text(audit)
+    git(one.root, "add", "-A")
+    git(one.root, "commit", "-q", "-m", "chore: a better name")
+    assert turn_of(one.phase()) == ("user", "security")
 
 
 def test_verdicts_of_one_commit_each_judge_what_came_before_it(tmp_path: Path) -> None:

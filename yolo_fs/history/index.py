@@ -17,7 +17,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
-from yolo_fs.artifacts.classify import PLANNING_ROOT, PROJECT_STATE
+from yolo_fs.artifacts.classify import PLANNING_ROOT, PROJECT_STATE, classify
 from yolo_fs.artifacts.naming import alike, purpose_of, undone_by, without_ticket
 from yolo_fs.evidence.facts import NOWHERE, SourceCommit, touches
 from yolo_fs.git.history import LoggedCommit, has_trees, log_of_line, log_parents_first, main_line
@@ -40,6 +40,10 @@ _Answer = TypeVar("_Answer")
 UNDONE = "undone"
 """Kind of what a revert names."""
 _TABLES = ("meta", "commits", "paths", "changes", "named")
+_PATH_CHANGE = (
+    "c.oid, c.at_s, c.height, c.position, c.subject, c.changes from changes h"
+    " join paths p on p.id = h.path join commits c on c.row = h.row"
+)
 _COMMIT = (
     "c.oid, c.at_s, c.height, c.ours, c.subject, c.changes, c.warnings, c.position from commits c"
 )
@@ -77,6 +81,9 @@ class PathChange(NamedTuple):
     height: int
     position: int
     subject: bytes = b""
+    path: str = ""
+    former: str = ""
+    """The path of the same artifact that the commit removed; empty if it moved none."""
 
     @property
     def is_restoring(self) -> bool:
@@ -277,13 +284,11 @@ class HistoryIndex:
         """Return the last commit that changed a path below the planning root; empty if none did."""
         if path not in self._last:
             query = (
-                "select c.oid, c.at_s, c.height, c.position, c.subject from changes h"
-                " join paths p on p.id = h.path join commits c on c.row = h.row"
-                " where p.path = ? and +c.position <= ?"
+                f"select {_PATH_CHANGE} where p.path = ? and +c.position <= ?"
                 " order by h.height desc, h.at_s desc, c.oid desc limit 1"
             )
             rows = self._rows(query, _bytes(path))
-            self._last[path] = PathChange(*rows[0]) if rows else NO_CHANGE
+            self._last[path] = _path_change(path, rows[0]) if rows else NO_CHANGE
         return self._last[path]
 
     def of_task(self, task: str) -> str:
@@ -360,13 +365,12 @@ class HistoryIndex:
         `after`: only later ones than this.
         """
         query = (
-            "select c.oid, c.at_s, c.height, c.position, c.subject from changes h"
-            " join paths p on p.id = h.path join commits c on c.row = h.row"
+            f"select {_PATH_CHANGE}"
             " where p.path = ? and (h.height, h.at_s, c.oid) > (?, ?, ?) and +c.position <= ?"
             " order by h.height, h.at_s, c.oid"
         )
         values = _bytes(path), after.height, after.at_s, after.oid
-        return [PathChange(*row) for row in self._rows(query, *values)]
+        return [_path_change(path, row) for row in self._rows(query, *values)]
 
     def mark_of(self, path: str) -> tuple[str, int, object]:
         """Return a value that changes whenever `past_of` may: the last change, the count, and the
@@ -857,6 +861,26 @@ def _names_in(
     gaps = PHASE_COMPLETE.match(without_ticket(said))
     if gaps and (paths is None or PROJECT_STATE in paths):
         yield UNDONE if is_undone else "signoff", str(int(gaps["N"])), ""
+
+
+def _path_change(path: str, row: Any) -> PathChange:
+    oid, at_s, height, position, subject, changes = row
+    former = _find_former(path, changes)
+    return PathChange(oid, at_s, height, position, subject, path, former)
+
+
+def _find_former(path: str, changes: bytes) -> str:
+    """Return the path of the same artifact of a phase that a commit removed as it added one."""
+    if not changes.startswith(b"D") and b"\0D" not in changes:
+        return ""
+    place, name = classify(path), path.rpartition("/")[2]
+    every = _changes_in(changes)
+    if place is None or place.phase is None or ("A", path) not in every:
+        return ""
+    removed = (former for letter, former in every if letter == "D" and former.endswith(f"/{name}"))
+    places = filter(None, map(classify, removed))
+    numbered = (one.path for one in places if one.phase and one.phase.number == place.phase.number)
+    return next(numbered, "")
 
 
 @lru_cache(maxsize=4096)

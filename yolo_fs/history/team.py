@@ -466,14 +466,14 @@ class Team:
             known is None
             or known.mark[1] + len(changes) != mark[1]
             or known.mark[2] != mark[2]
-            or not all(self._has_brought(change, {path}) for change in changes)
+            or not all(self._has_brought(change) and not change.former for change in changes)
         ):
-            changes, known = history.past_of(path), None
+            changes, known = self._list_changes(path), None
         blob, fresh = known.blob if known else "", []
         # If only one commit has changed it, its present content is what that commit made.
-        is_only = mark[1] == 1 and path in self._blobs
-        blobs = {mark[0]: self._blobs[path]} if is_only else self._blobs_after(changes, path)
-        for change in self._without_copies(path, changes, blobs):
+        is_only = [one.oid for one in changes] == [mark[0]] and path in self._blobs
+        blobs = {mark[0]: self._blobs[path]} if is_only else self._blobs_after(changes)
+        for change in self._without_copies(changes, blobs):
             made = blobs.get(change.oid)
             if made and made != blob:
                 fresh.append((change, made))
@@ -491,7 +491,6 @@ class Team:
             for path_change, made in fresh
             if lines[made]
         )
-        last = changes[-1] if changes else (known.last if known else NO_CHANGE)
         unread = [
             path_change.position
             for path_change, made in fresh
@@ -499,7 +498,7 @@ class Team:
         ]
         return _Past(
             mark,
-            last,
+            history.last_change(path),
             blob,
             (*(known.versions if known else ()), *versions),
             (*(known.unread if known else ()), *unread),
@@ -516,31 +515,46 @@ class Team:
     def _forget_made(self) -> None:
         self._made, self._made_asked = {}, 0
 
-    def _blobs_after(self, changes: Sequence[PathChange], path: str) -> dict[str, str | None]:
-        """Return the blob of a path after each of these commits.
+    def _list_changes(self, path: str, before: PathChange | None = None) -> list[PathChange]:
+        """Return the commits that changed an artifact, oldest first, also at the paths that it had
+        before. `before`: only earlier ones than this. A move with the same bytes changes nothing.
+        """
+        every = self.history_index.past_of(path)
+        changes = [one for one in every if before is None or _age(one) < _age(before)]
+        moves = [at for at, one in enumerate(changes) if one.former]
+        if not moves:
+            return changes
+        at = moves[-1]
+        moved = changes[at]
+        parents = self._repository.parents(moved.oid)[:1]
+        was = [self._repository.blob_at(parent, moved.former) for parent in parents]
+        is_same = was == [self._repository.blob_at(moved.oid, path)]
+        return [*self._list_changes(moved.former, moved), *changes[at + is_same :]]
+
+    def _blobs_after(self, changes: Sequence[PathChange]) -> dict[str, str | None]:
+        """Return the blob of an artifact after each of these commits.
 
         After a few, git is asked at once for all that are not read yet: reading trees costs more.
         """
-        unread = [change for change in changes if (change.oid, path) not in self._made]
+        unread = [change for change in changes if (change.oid, change.path) not in self._made]
         self._made_asked += len(unread)
         if unread and self._made_asked > _MADE_FEW:
-            self._read_made(unread, path)
+            self._read_made(unread)
         made: dict[str, str | None] = {}
         for change in changes:
-            is_read = (change.oid, path) in self._made
-            at = (
-                self._made[change.oid, path]
-                if is_read
-                else self._repository.blob_at(change.oid, path)
+            key = change.oid, change.path
+            made[change.oid] = (
+                self._made[key] if key in self._made else self._repository.blob_at(*key)
             )
-            made[change.oid] = at
         return made
 
-    def _read_made(self, changes: Sequence[PathChange], path: str) -> None:
-        wanted: dict[str, Sequence[PathChange]] = {path: changes}
+    def _read_made(self, changes: Sequence[PathChange]) -> None:
+        wanted: dict[str, list[PathChange]] = {}
+        for change in changes:
+            wanted.setdefault(change.path, []).append(change)
         for other in self._blobs:
             place = classify(other)
-            if other != path and place and place.artifact.kind in WITH_ROUNDS:
+            if other not in wanted and place and place.artifact.kind in WITH_ROUNDS:
                 known = self._pasts.get(other)
                 after = known.last if known else NO_CHANGE
                 later = self.history_index.past_of(other, after)
@@ -591,14 +605,16 @@ class Team:
 
     def _is_new(self, commit: IndexedCommit) -> bool:
         """Return whether a commit changed the branch: an empty one is no work."""
-        return self._is_partial or bool(commit.paths and self._has_brought(commit, commit.paths))
+        brought = self.history_index.has_brought
+        paths = commit.paths
+        return self._is_partial or bool(paths and brought(commit.oid, commit.position, paths))
 
-    def _has_brought(self, commit: IndexedCommit | PathChange, paths: Set[str]) -> bool:
-        """Return whether the branch changed in one of the paths where a commit came to it. A clone
+    def _has_brought(self, change: PathChange) -> bool:
+        """Return whether the branch changed in a path where a change of it came to it. A clone
         without trees does not know.
         """
         return self._is_partial or self.history_index.has_brought(
-            commit.oid, commit.position, paths
+            change.oid, change.position, {change.path}
         )
 
     def _changes_in(self, filed: Sequence[Filed]) -> tuple[tuple[Work, ...], tuple[Work, ...]]:
@@ -807,11 +823,11 @@ class Team:
 
     def _given_by(self, place: Place, blob: str) -> PathChange:
         """Return the commit that gave a file its content. A verdict that a revert or a merge brings
-        back is as old as it was: nobody has judged again.
+        back is as old as it was: nobody has judged again. So is what was only moved.
         """
         path, last = place.path, self.history_index.last_change(place.path)
         is_verdict = place.artifact.kind in JUDGED_BY
-        if not is_verdict and self._has_brought(last, {path}):
+        if not is_verdict and not last.former and self._has_brought(last):
             return last
         basis = self.history_index.mark_of(path), blob
         known = self._givers.get(path)
@@ -824,25 +840,26 @@ class Team:
         """Return the latest commit that gave a path its content; a merge where no other commit did,
         and none of what a merge brings that the branch had before.
         """
-        if self.history_index.mark_of(path)[1] < 2:
+        is_moved = bool(self.history_index.last_change(path).former)
+        if self.history_index.mark_of(path)[1] < 2 and not is_moved:
             return None
         given = [
             one
-            for one in self.history_index.past_of(path)
-            if (counts_reverts or not one.is_restoring) and self._has_brought(one, {path})
+            for one in self._list_changes(path)
+            if (counts_reverts or not one.is_restoring) and self._has_brought(one)
         ]
-        made = self._blobs_after(given, path)
+        made = self._blobs_after(given)
         same = [one for one in given if made[one.oid] == blob]
         written = [one for one in same if len(self._repository.parents(one.oid)) < 2]
         return max(written or same, key=lambda one: (one.position, one.height), default=None)
 
     def _without_copies(
-        self, path: str, changes: Iterable[PathChange], blobs: Mapping[str, str | None]
+        self, changes: Iterable[PathChange], blobs: Mapping[str, str | None]
     ) -> Iterator[PathChange]:
         """Yield the changes of a path, but for those on the way of a merge to what the branch had
         before from elsewhere, such as by a squash. What was taken back on the way is not left out.
         """
-        on_line = {one: self._has_brought(one, {path}) for one in changes}
+        on_line = {one: self._has_brought(one) for one in changes}
         last = {one.position: one.oid for one, is_own in on_line.items() if not is_own}
         own = [one.oid for one, is_own in on_line.items() if is_own]
         copies = set()
@@ -928,6 +945,10 @@ def _judged_files(plan: Plan, filed: Iterable[Filed]) -> frozenset[str]:
 
 _HELD: list[Team] = []
 """The team that a worker of the observer has read, for its next questions; at most one."""
+
+
+def _age(change: PathChange) -> tuple[int, int]:
+    return change.position, change.height
 
 
 def _is_named(commit: SourceCommit, names: Iterable[str]) -> bool:
