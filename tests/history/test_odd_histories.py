@@ -319,6 +319,21 @@ def test_what_is_changed_as_it_is_moved_is_judged_again_and_no_fail_is_forgotten
     assert turn_of(one.phase()) == ("user", "security")
 
 
+@pytest.mark.parametrize("is_one_commit", [False, True])
+def test_a_fail_that_is_removed_is_not_unsaid_by_renaming_the_phase(
+    tmp_path: Path, is_one_commit: bool
+) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    puts(one, {"test-results.jsonl": failing(text_of(one, "test-results.jsonl"))})
+    git(one.root, "rm", "-q", f"{FOLDER}/test-results.jsonl")
+    if not is_one_commit:
+        git(one.root, "commit", "-q", "-m", "chore: tidy")
+    renames_the_phase(one)
+    phase = one.phase()
+    lacks = [lack for step in phase.progress.every_step for lack in step.missing]
+    assert any("tests of plan 01-01 fail and was taken back" in lack for lack in lacks), lacks
+
+
 def test_verdicts_of_one_commit_each_judge_what_came_before_it(tmp_path: Path) -> None:
     one = real(tmp_path, BEFORE_SIGN_OFF)
     texts = {name: text_of(one, name) for name in VERDICTS}
@@ -462,6 +477,48 @@ def test_what_spoke_against_a_phase_is_not_unsaid_by_a_revert_to_what_was_said_b
     assert turn_of(phase) == turn
     git(one.root, "revert", "--no-edit", "HEAD")
     assert (turn_of(one.phase()), standing_of(one.phase())) == (turn_of(held), standing_of(held))
+
+
+@pytest.mark.parametrize("strategy", [("-s", "ours"), ("-X", "ours")])
+@pytest.mark.parametrize("name", AGAINST)
+def test_what_spoke_against_a_phase_is_not_unsaid_by_a_merge_that_drops_it(
+    tmp_path: Path, name: str, strategy: Sequence[str]
+) -> None:
+    said, told, turn = AGAINST[name]
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    if name in FORMER:
+        puts(one, {name: f"{FORMER[name].rstrip()}\n"})
+    known = text_of(one, name)
+    git(one.root, "checkout", "-q", "-b", "side")
+    puts(one, {name: said(known.rstrip())})
+    git(one.root, "checkout", "-q", "main")
+    if "-X" in strategy:
+        for text in (known.rstrip() + " \n", known.rstrip() + "\t\n"):
+            puts(one, {name: text})
+    assert turn_of(one.phase()) == SIGNS_OFF
+    git(one.root, "merge", "-q", "--no-ff", *strategy, "-m", "Merge side", "side")
+    phase = one.phase()
+    lacks = [lack for step in phase.progress.every_step for lack in step.missing]
+    assert any(told in lack for lack in lacks), lacks
+    assert turn_of(phase) == turn
+    puts(one, {name: known.rstrip() + "  \n"})
+    assert turn_of(one.phase()) == SIGNS_OFF
+
+
+def test_a_hold_that_was_answered_after_its_squash_is_not_raised_by_the_merge_of_its_branch(
+    tmp_path: Path,
+) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    hold, ship = example("owner-signoff/ok/hold_then_ship.jsonl").splitlines()
+    git(one.root, "checkout", "-q", "-b", "side")
+    puts(one, {"owner-signoff.jsonl": f"{hold}\n"})
+    git(one.root, "checkout", "-q", "main")
+    git(one.root, "merge", "-q", "--squash", "side")
+    git(one.root, "commit", "-q", "-m", "Hold (#3)")
+    puts(one, {"owner-signoff.jsonl": f"{hold}\n{ship}\n"})
+    assert turn_of(one.phase()) == SIGNS_OFF
+    git(one.root, "merge", "-q", "--no-ff", "-X", "ours", "-m", "Merge side", "side")
+    assert turn_of(one.phase()) == SIGNS_OFF
 
 
 def test_what_was_answered_before_it_was_removed_holds_nothing(tmp_path: Path) -> None:

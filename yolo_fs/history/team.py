@@ -423,28 +423,49 @@ class Team:
         return state.commit or history.tip, at
 
     def _find_withdrawn(self, facts: PhaseFacts) -> Iterator[Withdrawn]:
-        """Yield what spoke against the phase last, and was removed or reverted. Of the verdicts
-        that a revert brings back, `judged` tells.
+        """Yield what spoke against the phase last, and was removed, reverted or dropped by a merge.
+        Of the verdicts that a revert or a merge brings back, `judged` tells.
         """
-        there = {one.place.path for one in facts.filed}
-        folder = next((one.place.folder for one in facts.filed if one.place.phase), "")
-        rows = [row for row in ARTIFACTS if row.kind in MAY_SPEAK_AGAINST and folder]
+        own = [one.place for one in facts.filed if one.place.phase]
+        moved = (self.history_index.last_change(one.path).former for one in own)
+        former = (path.rpartition("/")[0] for path in moved if path)
+        folders = dict.fromkeys((*(one.folder for one in own[:1]), *former))
+        rows = [row for row in ARTIFACTS if row.kind in MAY_SPEAK_AGAINST and folders]
         prefixes = [DEPARTMENT_BY_NAME[name].prefix for name in facts.switches.departments]
-        for path in dict.fromkeys(
-            f"{folder}/{row.named(prefix)}" for row, prefix in product(rows, prefixes)
-        ):
-            last, place = self.history_index.last_change(path), classify(path)
-            if place is None or not last.oid:
-                continue
-            if path not in there:
-                taken_back = self.past_of(path)[-1:]
-            elif last.is_restoring and place.artifact.kind not in JUDGED_BY:
-                *_, before, now = (None, None, *self.past_of(path))
-                taken_back = (before,) if before and now and now.order == last.height else ()
-            else:
-                continue
-            for one in taken_back:
-                yield from said_against(facts, Filed(place, one.lines, valid=True))
+        for name in dict.fromkeys(row.named(prefix) for row, prefix in product(rows, prefixes)):
+            first, *others = (f"{folder}/{name}" for folder in folders)
+            place = classify(first)
+            if place and not (first in self._blobs and place.artifact.kind in JUDGED_BY):
+                paths = (first,) if first in self._blobs else (first, *others)
+                said = next(filter(None, map(self._read_taken_back, paths)), ())
+                yield from said_against(facts, Filed(place, said, valid=True)) if said else ()
+
+    def _read_taken_back(self, path: str) -> tuple[Mapping[str, Any], ...]:
+        """Return what an artifact said last and says no more, though nobody has written it anew
+        since; nothing where it still says it.
+        """
+        if not self.history_index.last_change(path).oid:
+            return ()
+        blob = self._blobs.get(path)
+        basis = self.history_index.mark_of(path), blob
+        said = self.derive_from(
+            basis, f"{path} taken back", lambda: self._find_taken_back(path, blob)
+        )
+        return self._lines_of(path, [said])[said] if said else ()
+
+    def _find_taken_back(self, path: str, blob: str | None) -> str:
+        changes = self._list_changes(path)
+        if blob and all(self._has_brought(one) and not one.is_restoring for one in changes):
+            return ""
+        made = self._blobs_after(changes)
+        found = self._find_giver(path, blob, counts_reverts=False) if blob else None
+        written = [
+            one
+            for one in self._without_copies(changes, made)
+            if made[one.oid] and not one.is_restoring and _age(one) > _age(found or NO_CHANGE)
+        ]
+        said = made[max(written, key=_age).oid] if written else None
+        return said if said and said != blob else ""
 
     def _versions_of(self, filed: Iterable[Filed], kinds: Set[str]) -> dict[str, Sequence[Version]]:
         paths = (one.place.path for one in filed if one.place.artifact.kind in kinds)
