@@ -317,6 +317,21 @@ def test_it_is_offered_where_it_is_next_and_nowhere_before(
     assert command not in json.dumps(ask(*words)[1])
 
 
+def test_it_is_offered_by_the_name_that_works_where_two_phases_have_one_number(
+    team: Team, ask: Ask
+) -> None:
+    work(team)
+    auth, pay = (team.root / PLANNING / f"phases/01-{slug}" for slug in ("auth", "pay"))
+    pay.mkdir()
+    (pay / "test-plan.jsonl").write_text((auth / "test-plan.jsonl").read_text())
+    team.git("add", str(pay / "test-plan.jsonl"))
+    team.git("commit", "-qm", "test(01): RED phase tests", "--", str(pay / "test-plan.jsonl"))
+    command = ask("workflow", "next", "--phase", "01-auth")[1]["data"]["next"]["command"]
+    assert command == "yolo-fs phase sign-off 01-auth"
+    assert ask("phase", "sign-off", "1")[0] != Exit.DONE
+    assert ask(*command.split()[1:])[0] == Exit.DONE
+
+
 @pytest.mark.parametrize("by", ["yolo-lead", "yolo-dev", ""])
 def test_a_hook_that_refuses_the_state_names_the_command_and_lets_the_lead_alone_run_it(
     team: Team, by: str

@@ -60,7 +60,7 @@ def _escalations(phases: tuple[Phase, ...], wanted: EscalationId) -> Iterator[Ex
             ]
             if options and escalation.is_open:
                 says.append(f"options: {options}; recommended: {safe(escalation.recommendation)}")
-            more = f"yolo-fs escalate list --phase {int(phase.id.number)}"
+            more = f"yolo-fs escalate list --phase {phase.facts.spelled}"
             settles = command if escalation.is_open else ""
             yield Explanation(str(wanted), "escalation", tuple(says), settles or more)
 
@@ -78,7 +78,7 @@ def _plans(phases: tuple[Phase, ...], wanted: PlanId, task: str) -> Iterator[Exp
             says += plan.missing[:_MOST_LACKS]
             if named:
                 what = "task" if task else "plan"
-                command = f"yolo-fs workflow next --phase {int(phase.id.number)}"
+                command = f"yolo-fs workflow next --phase {phase.facts.spelled}"
                 yield Explanation(task or str(wanted), what, tuple(says), command)
 
 
@@ -89,6 +89,6 @@ def _phase(phase: Phase) -> Explanation:
         says.insert(0, phase.progress.next.sentence)
     if cause:
         says.insert(0, cause.sentence)
-    own = f"yolo-fs workflow next --phase {int(phase.id.number)}"
+    own = f"yolo-fs workflow next --phase {phase.facts.spelled}"
     command = (cause.command if cause else "") or own
     return Explanation(str(phase.id), "phase", tuple(dict.fromkeys(says)), command)

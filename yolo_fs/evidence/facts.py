@@ -199,6 +199,8 @@ class PhaseFacts:
     changes: tuple[Work, ...] = ()
     """Commits that changed what was judged of a plan, and are something else by their subject: they
     reopen a step, and repair nothing."""
+    is_doubled: bool = False
+    """Whether another phase has its number."""
     at_s: int = 0
     """Time of the commit that the facts describe, seconds since the epoch."""
     home: str = PLANNING_ROOT
@@ -208,6 +210,11 @@ class PhaseFacts:
     def folder(self) -> str:
         """The directory of the phase, relative to the repository."""
         return f"{self.home}/phases/{self.phase}"
+
+    @property
+    def spelled(self) -> str:
+        """What commands call the phase: its number, or its directory if another has that number."""
+        return str(self.phase) if self.is_doubled else str(int(self.phase.number))
 
     def with_filed(self, *fresh: Filed) -> PhaseFacts:
         """Return the facts with these artifacts added."""

@@ -379,6 +379,7 @@ class Team:
             versions={**self._versions_of(own, asking), **self._versions_since(own, signed_at)},
             work=self.collect_work(own, unnamed) if asking else self._work_since(own, signed_at),
             changes=changes,
+            is_doubled=not is_only,
         )
         if not signed_off and (withdrawn := tuple(self._find_withdrawn(facts))):
             facts = replace(facts, withdrawn=withdrawn)

@@ -209,18 +209,17 @@ def _asked(escalation: EscalationProgress) -> InboxItem:
 
 
 def _acts(phase: PhaseBoard) -> Iterator[InboxItem]:
-    number = int(phase.id.number)
+    own = f"yolo-fs workflow next --phase {phase.facts.spelled}"
     for act in acts_of(phase):
         turn = act.turn
         if act.is_of_person and turn.inputs != (LOG,):
             name = f"{phase.id}:{act.department or 'phase'}:{turn.step}"
-            command = turn.command or f"yolo-fs workflow next --phase {number}"
+            command = turn.command or own
             why = f": {turn.why}" if turn.why else ""
             yield InboxItem(name, "decision", "", f"{turn.sentence}{why}", (), command)
     for place, alarm in enumerate(phase.alarms, 1):
         name = f"{phase.id}:deadlock:{place}"
-        command = f"yolo-fs workflow next --phase {number}"
-        yield InboxItem(name, "deadlock", "", str(alarm), (), command)
+        yield InboxItem(name, "deadlock", "", str(alarm), (), own)
 
 
 def _left_by_runs(

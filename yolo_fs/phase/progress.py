@@ -432,8 +432,7 @@ def _turn_after_verdict(facts: PhaseFacts, turn: Next | None) -> Next | None:
     At the sign-off, add its command.
     """
     if turn and turn.step == "signoff":
-        number = int(facts.phase.number)
-        return turn._replace(command=SIGN_OFF_COMMAND.format(number=number))
+        return turn._replace(command=SIGN_OFF_COMMAND.format(phase=facts.spelled))
     routed = route_of_verdict(facts) if turn and turn.step == "delivery" else None
     return Next("delivery", routed.agent, routed.inputs) if routed else turn
 

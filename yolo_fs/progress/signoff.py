@@ -47,7 +47,7 @@ class SignedOff(NamedTuple):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What is missing, and the command that helps."""
-        hint = f"'yolo-fs workflow next --phase {self.phase[:2]}' says who writes what."
+        hint = f"'yolo-fs workflow next --phase {self.phase}' says who writes what."
         return tuple(
             Finding(Reason.STATE_CONFLICT, message=safe(lack, 400), hint=hint)
             for lack in self.missing
@@ -72,7 +72,7 @@ class PhaseSignOff:
         """
         if by is not None and not may_sign_off(by.role):
             message = f"{by.name} does not sign a phase off: that is the Lead's step"
-            command = SIGN_OFF_COMMAND.format(number=int(named.id.number))
+            command = SIGN_OFF_COMMAND.format(phase=named.facts.spelled)
             hint = f"Tell the Lead: {command} --as lead"
             raise YoloError(Reason.OUT_OF_LANE, message, hint=hint, exit_code=Exit.FINDINGS)
         return tried(lambda: self._sign(named, dry_run=dry_run))

@@ -97,7 +97,7 @@ STEP_COMPLETE = Subject("chore(state): {step} complete phase {N}")
 STEP_SKIPPED = Subject("chore(state): {step} skipped phase {N}")
 EXECUTION_STATE = Subject("chore(state): execution state phase {N}")
 PHASE_COMPLETE = Subject("chore(state): phase {N} complete")
-SIGN_OFF_COMMAND = "yolo-fs phase sign-off {number}"
+SIGN_OFF_COMMAND = "yolo-fs phase sign-off {phase}"
 """What carries step 11 out: no file of it is written by hand."""
 ESCALATION_RECEIVED = Subject("chore(state): escalation received phase {N}")
 ESCALATION_RESOLVED = Subject("chore(state): escalation resolved phase {N}")
