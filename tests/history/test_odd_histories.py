@@ -237,6 +237,16 @@ def test_a_branch_that_is_merged_after_its_squash_opens_nothing(
     assert turn_of(one.phase("base")) == SIGNS_OFF
 
 
+def test_a_partial_clone_that_has_all_trees_knows_what_a_merge_changed(tmp_path: Path) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    merge_what_was_squashed(one)
+    git(one.root, "config", "uploadpack.allowFilter", "true")
+    clone = tmp_path / "clone"
+    told = ("--branch=base", "--filter=blob:none", f"file://{one.root}", str(clone))
+    git(one.root, "clone", "-q", *told)
+    assert turn_of(one.phase("HEAD", clone)) == SIGNS_OFF
+
+
 def test_a_merge_of_verdicts_that_the_branch_had_judges_nothing_since(tmp_path: Path) -> None:
     one = real(tmp_path, BEFORE_SIGN_OFF)
     texts = {name: text_of(one, name) for name in VERDICTS}

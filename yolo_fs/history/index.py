@@ -44,6 +44,7 @@ _PATH_CHANGE = (
     "c.oid, c.at_s, c.height, c.position, c.subject, c.changes from changes h"
     " join paths p on p.id = h.path join commits c on c.row = h.row"
 )
+_LACKING = "select value from meta where key = 'lacks'"
 _COMMIT = (
     "c.oid, c.at_s, c.height, c.ours, c.subject, c.changes, c.warnings, c.position from commits c"
 )
@@ -109,6 +110,8 @@ class HistoryIndex:
         self._file_again_s = 0.0
         self.reading = object()
         """Replaced whenever history was rewritten."""
+        self.lacks_trees = False
+        """Whether this clone cannot tell what some commit changed."""
         self._tip = ""
         self._at = _WHOLE
         """Position of the tip."""
@@ -169,6 +172,7 @@ class HistoryIndex:
         goes_on = bool(before) and place >= at and self._place_of(database, before) == at
         self._answering, self._tip, self._at = database, tip, place
         self._is_in_file = database is self._file
+        self.lacks_trees = bool(database.rows(_LACKING))
         beyond = database.rows("select 1 from commits where position > ? limit 1", place)
         self._is_last = not beyond
         if not goes_on:
@@ -629,7 +633,7 @@ class HistoryIndex:
             (self._cut_off(),)
         ]:
             return None
-        lacking = database.rows("select value from meta where key = 'lacks'")
+        lacking = database.rows(_LACKING)
         if lacking and has_trees(self._repository, lacking[0][0]):
             return None  # what a partial clone lacked has come
         return int(rows[0][0])

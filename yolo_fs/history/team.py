@@ -629,13 +629,14 @@ class Team:
         """Return whether a commit changed the branch: an empty one is no work."""
         brought = self.history_index.has_brought
         paths = commit.paths
-        return self._is_partial or bool(paths and brought(commit.oid, commit.position, paths))
+        is_unknown = self.history_index.lacks_trees
+        return is_unknown or bool(paths and brought(commit.oid, commit.position, paths))
 
     def _has_brought(self, change: PathChange) -> bool:
         """Return whether the branch changed in a path where a change of it came to it. A clone
         without trees does not know.
         """
-        return self._is_partial or self.history_index.has_brought(
+        return self.history_index.lacks_trees or self.history_index.has_brought(
             change.oid, change.position, {change.path}
         )
 
@@ -720,7 +721,7 @@ class Team:
         without trees does not know what a commit touches: there, the last that names the task.
         """
         touching = self.history_index.of_task_touching(task, files)
-        if touching or not self._is_partial:
+        if touching or not self.history_index.lacks_trees:
             return touching
         last = self.history_index.of_task(task)
         commit = self.history_index.commit(last) if last else None
