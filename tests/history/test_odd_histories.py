@@ -186,6 +186,46 @@ def test_what_is_changed_after_a_fail_of_the_integration_gate_is_reviewed_verifi
     assert turn_of(one.phase()) == SIGNS_OFF
 
 
+@pytest.mark.parametrize("subject", ["fix(01-01): T1 do backend", "Fix typo"])
+def test_source_that_mends_the_gate_after_the_sign_off_is_judged_before_the_next_one(
+    tmp_path: Path, subject: str
+) -> None:
+    ground = Ground((Dept.BACKEND, Dept.FRONTEND), is_one_number=False)
+    one = committed(tmp_path / "work", ground, ground.whole(Random(0)), Random(7))
+    assert one.phase().is_complete
+    gate = text_of(one, "integration-gate-result.jsonl")
+    passed = json.loads(gate.splitlines()[-1])
+    found = {"check": "api", "detail": "wrong path", "file": ground.source(Dept.BACKEND)}
+    puts(one, {"integration-gate-result.jsonl": _lines(passed | FAILING | {"failures": [found]})})
+    assert not one.phase().is_complete
+    puts(one, {f"../../../{ground.source(Dept.BACKEND)}": "mended\n"}, subject)
+    assert turn_of(one.phase()) == ("senior", "code_review")
+    puts(one, {"integration-gate-result.jsonl": _lines(passed | {"dt": "2026-05-01"})})
+    phase = one.phase()
+    assert turn_of(phase) == ("senior", "code_review")
+
+
+FAILING = {
+    "r": "FAIL",
+    "checks": {"api": "fail", "design": "pass", "handoffs": "pass", "tests": "pass"},
+}
+
+
+def test_a_gate_that_fails_after_the_sign_off_and_passes_as_it_is_opens_nothing(
+    tmp_path: Path,
+) -> None:
+    ground = Ground((Dept.BACKEND, Dept.FRONTEND), is_one_number=False)
+    one = committed(tmp_path / "work", ground, ground.whole(Random(0)), Random(7))
+    gate = text_of(one, "integration-gate-result.jsonl")
+    passed = json.loads(gate.splitlines()[-1])
+    found = {"check": "api", "detail": "wrong path", "file": ground.source(Dept.BACKEND)}
+    puts(one, {"integration-gate-result.jsonl": _lines(passed | FAILING | {"failures": [found]})})
+    puts(one, {"integration-gate-result.jsonl": _lines(passed | {"dt": "2026-05-01"})})
+    assert one.phase().is_complete
+    puts(one, {f"../../../{ground.source(Dept.FRONTEND)}": "later\n"}, "Fix typo")
+    assert one.phase().is_complete
+
+
 def test_a_commit_that_names_no_plan_opens_no_phase_that_was_squashed_when_it_was_done(
     tmp_path: Path,
 ) -> None:

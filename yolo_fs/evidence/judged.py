@@ -166,6 +166,28 @@ def came_after_sign_off(facts: PhaseFacts, position: int) -> Iterator[str]:
         is_signed = filed.valid and filed.place.phase and filed.place.artifact.kind in _SIGNED
         if is_signed and filed.position > position and not _is_rework(facts, filed, position):
             yield f"{filed.place.name} ({filed.commit[:SHORT]})"
+    yield from _find_repairs_of_gate(facts, position)
+
+
+def _find_repairs_of_gate(facts: PhaseFacts, signed_at: int) -> Iterator[str]:
+    """Yield the source that was committed while a FAIL of the gate stood after a sign-off."""
+    results = sorted(
+        (version.position, version)
+        for filed in facts.of_kind(_GATE)
+        for version in facts.versions.get(filed.place.path, ())
+        if version.position > signed_at != NOWHERE
+    )
+    positions = [position for position, _ in results]
+    things = chain.from_iterable(facts.ask(_made).values()) if results else ()
+    for thing in things:
+        before = bisect_left(positions, thing.position) - 1
+        is_failed = before >= 0 and _says_fail(results[before][1])
+        if is_failed and thing.judged_from < _INTEGRATION:
+            yield thing.what
+
+
+def _says_fail(version: Version) -> bool:
+    return any(line.get("r") in _FAILS for line in version.lines[-1:])
 
 
 def _made(facts: PhaseFacts) -> Mapping[Dept, tuple[JudgedFact, ...]]:

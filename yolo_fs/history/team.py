@@ -357,9 +357,9 @@ class Team:
     def _phase(self, phase: PhaseId, filed: Sequence[Filed], switches: Switches) -> PhaseFacts:
         own = tuple(filed)
         switches = switches.of_phase(own)
-        going_on = (
+        going_on = {
             artifact.place.artifact.kind for artifact in own if artifact.valid and goes_on(artifact)
-        )
+        }
         asking = {kind for asks in going_on for kind in ROUNDS_OF[asks]}
         is_only = phase.number not in self._doubled
         signed_off, signed_at = self._sign_off(phase, own) if is_only else ("", NOWHERE)
@@ -383,7 +383,8 @@ class Team:
         )
         if not signed_off and (withdrawn := tuple(self._find_withdrawn(facts))):
             facts = replace(facts, withdrawn=withdrawn)
-        if signed_off and not self._was_in_order(facts):
+        is_mended = "integration-gate-result" in going_on
+        if signed_off and (is_mended or not self._was_in_order(facts)):
             # Only the past tells which of what came after its verdict was mended.
             versions = self._versions_of(own, asking | JUDGED_BY.keys())
             facts = self._with_work(replace(facts, versions={**facts.versions, **versions}))
