@@ -257,6 +257,22 @@ def test_a_verdict_on_a_branch_that_is_not_merged_judges_nothing_until_it_is(
     assert turn_of(one.phase("base")) == SIGNS_OFF
 
 
+@pytest.mark.parametrize("name", ["api-contracts", "design-handoff", "component-specs"])
+def test_what_departments_hand_each_other_and_nobody_can_read_is_asked_for_itself(
+    tmp_path: Path, name: str
+) -> None:
+    ground = Ground((Dept.BACKEND, Dept.FRONTEND, Dept.UIUX), is_one_number=False)
+    one = committed(tmp_path / "work", ground, ground.whole(Random(0))[:-2], Random(7))
+    assert turn_of(one.phase()) == SIGNS_OFF
+    puts(one, {f"{name}.jsonl": "{}\n"})
+    phase = one.phase()
+    gate = next(each for each in phase.gates if each.name == "integration")
+    assert gate.missing[0].file == f"{name}.jsonl"
+    assert gate.missing[0].what == f"{name}.jsonl is on the branch and cannot be read"
+    asked = phase.progress.next
+    assert asked is not None and asked.inputs == (f"{name}.jsonl",)
+
+
 def merge_what_was_squashed(one: Real) -> None:
     """Squash the phase to `base`, and merge its branch for real."""
     git(one.root, "checkout", "-q", "-b", "base", "begin")

@@ -132,12 +132,16 @@ KINDS: Mapping[Need, tuple[str, ...]] = {
 
 
 def _check_api(phase: GateSource) -> Iterator[MissingEvidence] | None:
+    if unread := tuple(_find_unread(phase, "api-contracts")):
+        return iter(unread)
     if not phase.facts.of_kind("api-contracts"):
         return None
     return _all(phase, _check_contracts, _build_claims_check("api-contracts"))
 
 
 def _design(phase: GateSource) -> Iterator[MissingEvidence] | None:
+    if unread := tuple(_find_unread(phase, "design-handoff", "component-specs")):
+        return iter(unread)
     if not phase.facts.of_kind("design-handoff"):
         return None
     return _all(
@@ -149,6 +153,15 @@ def _handoffs(phase: GateSource) -> Iterator[MissingEvidence] | None:
     if not phase.facts.lines_of("dept-handoff"):
         return None
     return _all(phase, _check_blockers, _build_claims_check("dept-handoff"))
+
+
+def _find_unread(phase: GateSource, *kinds: str) -> Iterator[MissingEvidence]:
+    """Yield what cannot be read of these kinds: it may say anything."""
+    for filed in phase.facts.filed:
+        place = filed.place
+        if not filed.valid and place.artifact.kind in kinds and place.phase:
+            what = f"{place.name} is on the branch and cannot be read"
+            yield MissingEvidence(what, place.name, 0, _validate(phase, place.name))
 
 
 def _all(phase: GateSource, *predicates: Predicate) -> Iterator[MissingEvidence]:
