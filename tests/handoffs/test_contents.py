@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.phases import FOLDER, Content, complete, facts
 from tests.support.settings import config_from
-from yolo_fs.artifacts.classify import classify
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Finding, Level, Reason
 from yolo_fs.evidence.facts import Filed, PhaseFacts
@@ -164,6 +164,17 @@ def test_a_department_that_takes_no_part_is_a_warning() -> None:
               config=config_from({"departments": {"uiux": True}, "department_workflow": "parallel"}))
     )  # fmt: skip
     assert (finding.at, finding.level) == ("/to_dept", Level.WARNING)
+
+
+@pytest.mark.parametrize("folder", ["phases/01-former", f"{PLANNING_ROOT}/phases/01-former"])
+def test_a_handoff_may_name_a_file_of_its_phase_by_the_folder_that_the_phase_had(
+    folder: str,
+) -> None:
+    assert (
+        said(with_line("dept-handoff.jsonl", artifacts=[f"{folder}/component-specs.jsonl"])) == []
+    )
+    other = folder.replace("01-", "02-")
+    assert said(with_line("dept-handoff.jsonl", artifacts=[f"{other}/component-specs.jsonl"])) != []
 
 
 def test_a_source_file_that_came_with_a_commit_is_there() -> None:

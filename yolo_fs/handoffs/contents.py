@@ -6,10 +6,10 @@ A schema cannot check any of it. See docs/dev/sources.md#document-000.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, phase_folder_of
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Fault, Finding, Level, Reason, shortened
 from yolo_fs.core.timestamps import moment
@@ -253,9 +253,13 @@ def _find(facts: PhaseFacts, filed: Filed, name: str) -> Filed | None:
     return next((by_path[path] for path in _list_candidates(filed, name) if path in by_path), None)
 
 
-def _list_candidates(filed: Filed, name: str) -> tuple[str, ...]:
-    """Return the possible paths of a name, nearest first."""
-    return (f"{filed.place.folder}/{name}", f"{PLANNING_ROOT}/{name}", name)
+def _list_candidates(filed: Filed, name: str) -> Sequence[str]:
+    """Return the possible paths of a name, nearest first. The phase may have been renamed since."""
+    paths = (f"{filed.place.folder}/{name}", f"{PLANNING_ROOT}/{name}", name)
+    named, phase = next(filter(None, map(phase_folder_of, paths[1:])), ""), filed.place.phase
+    if phase is None or not named.startswith(f"{phase.number}-"):
+        return paths
+    return (*paths, f"{filed.place.folder}/{name.partition(f'{named}/')[2]}")
 
 
 def _absent(at: str, name: str) -> Fault:
