@@ -41,11 +41,11 @@ def answer(invocation: Invocation, *, name: str, choice: str, text: str, agent: 
     if not name:
         raise click.UsageError(_list_questions(items_of(invocation)))
     refuse_agents("Hand it up: 'yolo-fs escalate raise', or end; the run asks the person.")
-    escalation_id = EscalationId.parse(name)
-    if escalation_id is None:
-        raise _error_for_no_question(name, items_of(invocation))
     with Repository(invocation.start) as repository:
         Access(repository).check_verb("answer", agent)
+        escalation_id = EscalationId.parse(name)
+        if escalation_id is None:
+            raise _error_for_no_question(name, items_of(invocation))
         return _told(put_answer(repository, escalation_id, choice, text))
 
 
