@@ -76,10 +76,13 @@ def update(
     **values: Any,
 ) -> Reply:
     """Declare how a department stands. Nothing is lost when several write at once."""
-    named = find_department(department)
-    root, chosen = _chosen(invocation, phase)
     with Repository(invocation.start) as repository:
-        Access(repository).check_verb("dept update", agent, named.value)
+        access = Access(repository)
+        if agent:
+            access.actor(agent)  # a role that is not there is told first, as by every verb
+        named = find_department(department)
+        access.check_verb("dept update", agent, named.value)
+    root, chosen = _chosen(invocation, phase)
     given = {key: value for key, value in values.items() if value is not None}
     declaration = Declaration(given, blockers or None, expect_seq)
     written = declare(root, named, chosen, declaration)

@@ -127,9 +127,10 @@ def skip_(invocation: Invocation, *, step: str, phase: str, because: str, agent:
     A mandatory step cannot be skipped, nor one that is complete.
     """
     refuse_agents("Say why it is not needed, and end.")
+    with Repository(invocation.start) as repository:
+        Access(repository).check_verb("workflow skip", agent)
     chosen = find_step(step)
     with _scene(invocation, phase) as scene:
-        Access(scene.repository).check_verb("workflow skip", agent)
         settings, now_s = load(scene.repository.root), time.time()
         is_new = skip(scene.repository, settings, scene.phase, chosen, because, now_s)
     outcome = "declared skipped" if is_new else "declared skipped already"
