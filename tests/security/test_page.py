@@ -15,6 +15,7 @@ PAGE = " ".join((PROJECT / "docs/threats.md").read_text().split())
 STARTS = {
     "checking/verify_command.py": "`verify_command` of one work tree",
     "company/agents.py": "the program of an agent for `go` and its like",
+    "company/dev_trees.py": "Python with this package",
     "daemon/observing.py": "Python with this package",
     "demo/agent.py": "the scripted agent of `demo`",
     "demo/shop.py": "the scripted agent of `demo`",
