@@ -58,7 +58,7 @@ def line(start: str) -> str:
     if _stands_still(health):
         troubles.append(_why_nothing_is_told(own_folder(root)))
     parts = [
-        *_parts_of_people(health),
+        *_parts_of_people(health, names_first=not troubles),
         str(health.get("headline") or "no phase yet"),
         *troubles,
         *(["degraded"] if health.get("degraded") else []),
@@ -66,15 +66,18 @@ def line(start: str) -> str:
     return _printable(f"yolo-fs: {' | '.join(parts)}")
 
 
-def _parts_of_people(health: dict[str, Any]) -> Iterator[str]:
-    """Yield what waits for a person, and who is at work."""
+def _parts_of_people(health: dict[str, Any], *, names_first: bool) -> Iterator[str]:
+    """Yield what waits for a person, and who is at work. `names_first`: there is room for the first
+    question.
+    """
     told = health.get("waiting")
     if not isinstance(told, dict):
         return
     count, at_work = (told.get(key) for key in ("count", "at_work"))
     if isinstance(count, int) and count > 0:
         waits = "1 waits" if count == 1 else f"{count} wait"
-        yield f"{waits} for you: {told.get('first')} (yolo-fs inbox)"
+        first = f": {told.get('first')}" if names_first else ""
+        yield f"{waits} for you{first} (yolo-fs inbox)"
     if isinstance(at_work, int) and at_work > 0:
         yield f"{at_work} at work"
 
