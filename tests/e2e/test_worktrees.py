@@ -177,6 +177,31 @@ def test_a_runner_that_is_killed_leaves_devs_whose_work_the_next_one_merges_once
     assert apart.trees() == []
 
 
+def test_a_killed_runner_whose_work_trees_a_person_removed_is_gone_on_with(apart: Apart) -> None:
+    process = apart.begin_apart()
+    apart.wait_until_all_have_begun()
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    for tree in apart.trees():
+        shutil.rmtree(tree)
+    apart.let_go_on()
+    played = apart.go("--worktrees", program=PATIENT)
+    assert played.code == 0, played
+    assert apart.commits_by_task() == ONCE
+
+
+def test_a_work_tree_that_cannot_be_read_is_kept_and_ends_no_run(apart: Apart) -> None:
+    process = apart.begin_apart()
+    apart.wait_until_all_have_begun()
+    broken = Path((apart.gate / "01-04-T1").read_text())
+    apart.repo.git("worktree", "add", "-q", "--detach", f"{broken}+9")
+    (Path(f"{broken}+9") / ".git").write_text("gitdir: /nowhere\n")
+    apart.let_go_on()
+    played = end_of(process)
+    assert played.code == 0, played
+    assert [one["path"] for one in played.named("tree.kept")] == [f"{broken}+9"]
+
+
 def test_a_question_of_a_dev_reaches_the_user_and_the_answer_reaches_the_dev(apart: Apart) -> None:
     words, answered = ("a", "login", "--worktrees"), 0
     asks = "asks-the-user:dev*"
@@ -205,6 +230,22 @@ def test_what_the_users_own_check_refuses_once_merged_goes_back_to_its_dev(apart
     failed = [one["outcome"] for one in played.named("agent.failed")]
     assert len(failed) == 1 and "verify_command failed (exit code 1)" in failed[0]
     assert len(apart.repo.git("show", f"HEAD:{SOURCE}").splitlines()) == 2
+
+
+def test_what_passes_only_with_files_that_are_in_no_commit_is_not_merged(apart: Apart) -> None:
+    command = [sys.executable, "-c", "open('needed.txt')"]
+    say_as_user(apart.repo, {"repositories": {str(apart.repo.root): {"verify_command": command}}})
+    apart.env["YOLO_FS_DEMO_PLANS"] = "1"
+    process = apart.begin_apart()
+    wait_for(lambda: (apart.gate / TASKS[0]).exists(), "a Dev at work")
+    place = Path((apart.gate / TASKS[0]).read_text())
+    (place / "needed.txt").write_text("in no commit\n")
+    apart.let_go_on()
+    wait_for(lambda: (place / SOURCE).exists(), "its source")
+    played = end_of(process)
+    assert not played.named("task.merged"), played
+    failed = [one["outcome"] for one in played.named("agent.failed")]
+    assert "with changes that are in no commit" in failed[0], failed
 
 
 HOSTILE: dict[str, Callable[[Repo, str], Any]] = {

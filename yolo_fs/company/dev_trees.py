@@ -17,11 +17,11 @@ from itertools import chain, count
 from typing import NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
-from yolo_fs.checking.verify_command import SourceVerifier, verification_of
+from yolo_fs.checking.verify_command import SourceVerifier, Verification, verification_of
 from yolo_fs.company.branch import Branch
 from yolo_fs.company.runs import FOLDER, Listener
 from yolo_fs.core.ids import SHORT
-from yolo_fs.core.reasons import Reason, safe, shortened
+from yolo_fs.core.reasons import Reason, YoloError, safe, shortened
 from yolo_fs.git.repository import Repository
 from yolo_fs.git.work_trees import (
     Merge,
@@ -137,9 +137,8 @@ class DevTree:
             if self._verifier.look(settings, made.commit) is not None:
                 return Landing()
             verified = verification_of(self.repository, settings, made.commit)
-            if verified and not verified.passed:
-                why = f"{verified.sentence}, saying: {safe(verified.output, 1000)}"
-                return Landing(is_settled=True, refused=f"merged with the branch, {why}")
+            if verified is None or not (verified.passed and verified.is_clean):
+                return Landing(is_settled=True, refused=_describe_verification(verified))
         if obstacle := self._home.find_obstacle() or fast_forward(home, made.commit):
             return Landing(obstacle=obstacle)
         merged = {"branch": self.branch, "task": act.task, "commit": made.commit[:SHORT]}
@@ -195,8 +194,8 @@ class DevTrees:
         """
         name = f"{DEPARTMENT_BY_NAME[act.department].prefix if act.department else ''}{act.plan}"
         below = f"{DEV_BRANCHES}/{self._home.id}/{name}"
-        if root := next((path for path in self._made() if _plan_in(path) == name), ""):
-            tree = self.found(root)
+        own = (self.find(root) for root in self._made() if _plan_in(root) == name)
+        if tree := next(filter(None, own), None):
             tree.catch_up(lambda: self._free_branch(below))
             return tree
         root = self._free_place(os.path.join(self._make_folder(), name))
@@ -206,9 +205,13 @@ class DevTrees:
         tree.begin()
         return tree
 
-    def found(self, root: str) -> DevTree:
-        """Return a work tree that is there already."""
-        return self._open.get(root) or self._keep(Repository(root))
+    def find(self, root: str) -> DevTree | None:
+        """Return a work tree that is there already; None where it is gone or cannot be read."""
+        if root in self._open:
+            return self._open[root]
+        with contextlib.suppress(YoloError):
+            return self._keep(Repository(root)) if root in self._made() else None
+        return None
 
     def _keep(self, repository: Repository) -> DevTree:
         tree = DevTree(repository, self._home, self._tell)
@@ -218,12 +221,18 @@ class DevTrees:
     def close(self) -> None:
         """Remove the work trees that have nothing which the branch lacks; tell which ones stay."""
         for root in tuple(self._made()):
-            tree = self.found(root)
-            branch = tree.branch
-            tree.close()
-            if not remove_work_tree(self._home.repository, root, branch):
+            tree = self.find(root)
+            branch = tree.branch if tree else ""
+            if tree:
+                tree.close()
+            if tree is None or not remove_work_tree(self._home.repository, root, branch):
                 self._tell("tree.kept", {"path": root, "branch": branch})
         self._open.clear()
+
+    def end_checks(self) -> None:
+        """End what runs there; everything stays."""
+        for tree in self._open.values():
+            tree.close()
 
     def _made(self) -> Iterator[str]:
         """Yield the work trees of the phase that are there."""
@@ -269,6 +278,14 @@ def _plan_in(path: str) -> str:
 
 def _attributes(repository: Repository) -> str:
     return os.path.join(repository.own_dir, FOLDER, "attributes")
+
+
+def _describe_verification(verified: Verification | None) -> str:
+    """Return why the merged files are not taken over, by the last run of the user's own check."""
+    if verified is None:
+        return "your user's verify_command has no result for what it is merged to"
+    said = f", saying: {safe(verified.output, 1000)}" if verified.output else ""
+    return f"merged with the branch, {verified.sentence}{said}"
 
 
 def _describe_conflict(commit: str, paths: tuple[str, ...]) -> str:

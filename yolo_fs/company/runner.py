@@ -202,6 +202,7 @@ class Runner:
                 outcome, waiting = self._loop()
             except BaseException:
                 self._workers.end_all("the runner failed")
+                self._trees.end_checks()
                 self._end_run("failed")
                 raise
             self._trees.close()
@@ -270,7 +271,7 @@ class Runner:
                 record.ended, record.outcome = time.time(), _LEFT
                 continue
             record.tokens, record.cost_usd = 0, 0.0  # its stream is read anew from its beginning
-            tree = self._trees.found(record.tree) if record.tree else None
+            tree = self._trees.find(record.tree) if record.tree else None
             self._workers.add(
                 Worker(act, record, folder, process, None, is_past=is_past, tree=tree)
             )
