@@ -51,14 +51,15 @@ def line(start: str) -> str:
             return "yolo-fs: no daemon (yolo-fs start)"
         return _printable(f"yolo-fs: {headline}, and no daemon has to run")
     troubles = [f"{health[key]} {key}" for key in ("held", "rejected") if health.get(key)]
-    if reasons := _reasons_in_the_way(health):
+    reasons = _reasons_in_the_way(health)
+    if reasons:
         more = f" +{len(reasons) - MOST_REASONS}" if len(reasons) > MOST_REASONS else ""
         named = ", ".join(reasons[:MOST_REASONS])
         troubles.append(f"{len(reasons)} in the way: {named}{more} (yolo-fs doctor)")
     if _stands_still(health):
         troubles.append(_why_nothing_is_told(own_folder(root)))
     parts = [
-        *_parts_of_people(health, names_first=not troubles),
+        *_parts_of_people(health, names_first=not reasons),
         str(health.get("headline") or "no phase yet"),
         *troubles,
         *(["degraded"] if health.get("degraded") else []),
