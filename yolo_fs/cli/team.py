@@ -217,19 +217,17 @@ def lease_take(invocation: Invocation, *, department: str, ttl_s: int | None) ->
 
     Exit 1 while its holder gives signs of life.
     """
+
+    def tell(held: TeamLease) -> None:
+        if not invocation.quiet:
+            text = f"held by {safe(held.holder)}: watching it for {held.ttl_s} s"
+            print(text, file=sys.stderr, flush=True)
+
     with _open_lane(invocation) as (lane, membership):
-        before = next(each for each in lane.leases() if each.dept == department)
-        if before.holder == membership.clone and not before.lent_by:
-            return Reply(before, show=lambda console: _show_leases(console, (before,)))
-        if before.holder not in ("", membership.clone):
-            if not invocation.quiet:
-                text = f"held by {safe(before.holder)}: watching it for {before.ttl_s} s"
-                print(text, file=sys.stderr, flush=True)
-            if not lane.is_silent(before):
-                finding = Finding(Reason.LEASE_HELD, message=f"{safe(before.holder)} is alive")
-                return Reply(before, [finding], Exit.FINDINGS)
-        taken = lane.pass_lease(department, membership.clone, before, ttl_s=ttl_s)
-        lane.beat()
+        taken = lane.take_lease(department, ttl_s=ttl_s, watching=tell)
+    if taken.holder != membership.clone:
+        finding = Finding(Reason.LEASE_HELD, message=f"{safe(taken.holder)} is alive")
+        return Reply(taken, [finding], Exit.FINDINGS)
     return Reply(taken, show=lambda console: _show_leases(console, (taken,)))
 
 
@@ -238,7 +236,7 @@ def lease_take(invocation: Invocation, *, department: str, ttl_s: int | None) ->
 def lease_release(invocation: Invocation, *, department: str) -> Reply:
     """Give back a lease that this clone holds: everybody may publish for the department again."""
     with _open_lane(invocation) as (lane, membership):
-        before = next(each for each in lane.leases() if each.dept == department)
+        before = lane.lease(department)
         if before.holder != membership.clone:
             finding = Finding(Reason.LEASE_HELD, message=f"it is not held by {membership.clone}")
             return Reply(before, [finding], Exit.FINDINGS)

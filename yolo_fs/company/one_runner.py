@@ -17,7 +17,7 @@ from yolo_fs.system.lock import hold, holder
 from yolo_fs.system.store import private_directory
 from yolo_fs.team.lane import Lane
 from yolo_fs.team.membership import Membership, membership_of
-from yolo_fs.team.reconcile import COMPANY
+from yolo_fs.team.reconcile import COMPANY, TeamLease
 from yolo_fs.workspace.own_files import company_lock_path, team_company_lock_path
 from yolo_fs.workspace.settings import Settings
 
@@ -68,22 +68,22 @@ def _leased(
     repository: Repository, settings: Settings, membership: Membership, tell: Listener
 ) -> Iterator[Callable[[], bool]]:
     lane = Lane(repository, settings, membership, lambda name, _path, data: tell(name, data))
-    before = next(lease for lease in lane.leases() if lease.dept == COMPANY)
-    if before.holder not in ("", membership.clone):
-        tell("run.waits", {"holder": before.holder, "wait_s": before.ttl_s})
-        if not lane.is_silent(before):
-            raise YoloError(
-                Reason.LEASE_HELD,
-                f"{safe(before.holder)} runs the company of this team",
-                hint="End it with Ctrl-C where it runs; 'yolo-fs team lease list' shows who it is.",
-            )
-    if before.holder != membership.clone:  # ours is what a killed runner left
-        lane.pass_lease(COMPANY, membership.clone, before)
+
+    def tell_of(held: TeamLease) -> None:
+        tell("run.waits", {"holder": held.holder, "wait_s": held.ttl_s})
+
+    lease = lane.take_lease(COMPANY, watching=tell_of)  # ours is what a killed runner left
+    if lease.holder != membership.clone:
+        raise YoloError(
+            Reason.LEASE_HELD,
+            f"{safe(lease.holder)} runs the company of this team",
+            hint="End it with Ctrl-C where it runs; 'yolo-fs team lease list' shows who it is.",
+        )
     lane.beat()
     try:
         yield lambda: lane.holds(COMPANY)
     finally:
         with suppress(YoloError):  # without a sign of life it passes on by itself
-            ours = next(lease for lease in lane.leases() if lease.dept == COMPANY)
+            ours = lane.lease(COMPANY)
             if ours.holder == membership.clone:
                 lane.pass_lease(COMPANY, "", ours)

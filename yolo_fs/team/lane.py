@@ -192,6 +192,36 @@ class Lane:
         tip = self._meeting.team_tip()
         return tuple(self._meeting.lease_at(tip, dept) for dept in LEASES)
 
+    def lease(self, dept: str) -> TeamLease:
+        """Return one of the leases as the remote has it."""
+        return next(each for each in self.leases() if each.dept == dept)
+
+    def take_lease(
+        self,
+        dept: str,
+        *,
+        ttl_s: int | None = None,
+        watching: Callable[[TeamLease], object] = lambda _: None,
+    ) -> TeamLease:
+        """Take a lease, and return it; as it is while its holder gives signs of life.
+
+        `ttl_s`: as `pass_lease`. `watching`: called before a lease that another clone holds is
+        watched for its whole time.
+
+        Raises:
+            YoloError: as `pass_lease`.
+        """
+        before, clone = self.lease(dept), self._membership.clone
+        if before.holder == clone and not before.lent_by:
+            return before
+        if before.holder not in ("", clone):
+            watching(before)
+            if not self.is_silent(before):
+                return before
+        taken = self.pass_lease(dept, clone, before, ttl_s=ttl_s)
+        self.beat()
+        return taken
+
     def holds(self, dept: str) -> bool:
         """Return whether this clone holds a lease, as far as was heard from the remote."""
         lease = self._meeting.lease_at(self._meeting.team_tip(), dept)
