@@ -96,9 +96,10 @@ def _ask_repository(invocation: Invocation, name: str, meanings: Sequence[Meanin
 def _show_explanation(known: Explanation) -> Reply:
     def show(console: Console) -> None:
         first, *more = known.says
-        console.print(f"{safe(known.name)} ({known.what}): {first}", soft_wrap=True)
+        line = f"{safe(known.name)} ({known.what}): {safe(first, 1000)}"
+        console.print(line, soft_wrap=True)
         for sentence in more:
-            console.print(f"  {sentence}", soft_wrap=True)
+            console.print(f"  {safe(sentence, 1000)}", soft_wrap=True)
         console.print(f"  → {known.command}", soft_wrap=True)
 
     return Reply(known._asdict(), show=show)
