@@ -465,6 +465,58 @@ def test_told_to_commit_later_it_leaves_what_somebody_has_changed_and_says_so(
     assert init(root, capsys, "--commit")[1]["findings"] == answer["findings"]
 
 
+def told_of_uncommitted(root: Path, capsys: pytest.CaptureFixture[str]) -> set[tuple[str, str]]:
+    """Return file and command of what status, doctor and inbox tell of files that init made."""
+    told = []
+    for verb in ("status", "doctor", "inbox"):
+        run([verb, "-C", str(root), "--json"])
+        answer = json.loads(capsys.readouterr().out)
+        found = {
+            (one["path"], one["command"])
+            for one in answer["findings"]
+            if one["reason"] == "not_committed"
+        }
+        if verb == "inbox":
+            found = {
+                (one["id"].partition(":")[2], one["command"])
+                for one in answer["data"]
+                if one["id"].startswith("not_committed:")
+            }
+        told.append(found)
+    assert told == [told[0]] * 3
+    return told[0]
+
+
+def test_what_it_made_and_nobody_has_committed_is_named_until_it_is(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    init(root, capsys)
+    project = ".yolo-planning/PROJECT.md"
+    assert told_of_uncommitted(root, capsys) == {(project, "yolo-fs init --commit")}
+    assert run(["init", "-C", str(root)]) == Exit.DONE
+    assert "git add .yolo-planning && git commit" in capsys.readouterr().out
+    with (root / project).open("a") as file:
+        file.write("A shop.\n")
+    init(root, capsys, "--commit")
+    ((path, command),) = told_of_uncommitted(root, capsys)
+    assert path == project
+    environ = {**os.environ, "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.org"}
+    environ |= {"GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@example.org"}
+    (root / "mine.txt").write_text("mine")
+    git(root, "add", "mine.txt")
+    subprocess.run(command, shell=True, cwd=root, env=environ, check=True)
+    assert told_of_uncommitted(root, capsys) == set()
+    assert git(root, "status", "--porcelain") == "A  mine.txt\n"
+
+
+def test_what_git_is_told_to_ignore_is_left_uncommitted_on_purpose(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    init(root, capsys)
+    (root / ".git/info/exclude").write_text("/.yolo-planning/\n")
+    assert told_of_uncommitted(root, capsys) == set()
+
+
 def test_a_dry_run_lists_the_commit(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["init", "--commit", "--dry-run", "-C", str(root)]) == Exit.DONE
     shown = capsys.readouterr().out

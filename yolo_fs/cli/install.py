@@ -25,10 +25,13 @@ from yolo_fs.hooks import githooks
 from yolo_fs.hooks.doctor import examine_hosts
 from yolo_fs.install.doctor import Symptom, examine_repository
 from yolo_fs.install.init import (
+    BEGINNING,
     AddLines,
     Create,
     Deed,
     carry_out,
+    command_to_commit,
+    find_uncommitted,
     left_to_the_user,
     obstacles,
     plan,
@@ -139,6 +142,7 @@ def init(
         is_held = bool(files and in_the_way)
         if files and not is_held and not dry_run:
             commit = _committed(repository, settings, files)
+        is_left = not is_committed and find_uncommitted(repository) is not None
         left = _left(tuple(left_to_the_user(repository, deeds))) if is_committed else []
         findings += left
         if host:
@@ -178,7 +182,7 @@ def init(
             deeds,
             () if unmade else hooks,
             said_of_commit,
-            next_ if makes or is_held else (),
+            next_ if makes or is_held or is_left else (),
             set_up,
             dry_run=dry_run,
         ),
@@ -188,7 +192,7 @@ def init(
 def _tell_commit(commit: str, files: Sequence[str]) -> str:
     if not files:
         return "nothing is left to commit"
-    return f"committed {commit[:12] or counted(len(files), 'file')} {_BEGINNING}"
+    return f"committed {commit[:12] or counted(len(files), 'file')} {BEGINNING}"
 
 
 def _left(paths: Sequence[str]) -> list[Finding]:
@@ -264,12 +268,9 @@ def _unasked(root: str, paths: Sequence[str]) -> Finding:
 def _committed(repository: Repository, settings: Settings, files: Mapping[str, bytes]) -> str:
     """Commit files that are there, and nothing else."""
     (path, data), *beside = files.items()
-    request = CommitRequest(path, data, _BEGINNING, beside=tuple(beside))
+    request = CommitRequest(path, data, BEGINNING, beside=tuple(beside))
     committer = FileCommitter(repository, settings)
     return tried(lambda: committer.commit(request, repository.head(), files))
-
-
-_BEGINNING = "chore(repo): add yolo"
 
 
 def _finding_for_other_team(kept: str, wanted: str | None) -> Finding:
@@ -291,11 +292,7 @@ def _next(
     `is_held`: a rule of git's keeps files from being committed, so 'git add' would fail.
     """
     planning = os.path.relpath(os.path.join(root, PLANNING_ROOT), os.path.realpath(start))
-    planning = shlex.quote(planning)
-    # What is staged already is no part of this commit, so the path is given twice.
-    commit = f'git add {planning} && git commit -m "{_BEGINNING}" {planning}'
-    if is_held:
-        commit = "yolo-fs init --commit"
+    commit = "yolo-fs init --commit" if is_held else command_to_commit([planning])
     commands = [] if committed else [commit]
     hosts = _hosts_at(root)
     commands += [] if host else [f"yolo-fs setup {name}" for name in hosts]

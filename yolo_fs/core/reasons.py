@@ -234,6 +234,7 @@ class Reason(StrEnum):
     NOT_A_REPOSITORY = "not_a_repository", "there is no git repository here"
     BARE_REPOSITORY = "bare_repository", "the repository has no work tree"
     NOT_INITIALISED = "not_initialised", "there is no planning tree here"
+    NOT_COMMITTED = "not_committed", "the branch lacks files that init made"
     UNSAFE_REPOSITORY = (
         "unsafe_repository",
         "the repository belongs to another user, or others can write to it",

@@ -36,7 +36,7 @@ from yolo_fs.history.team import Team
 from yolo_fs.hooks.doctor import examine as examine_hooks
 from yolo_fs.hooks.doctor import examine_hosts
 from yolo_fs.hooks.githooks import were_installed
-from yolo_fs.install.init import tree_of_another
+from yolo_fs.install.init import find_uncommitted, tree_of_another
 from yolo_fs.kept.service import turn
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.survey.surveyor import Surveyor, misnamed_files
@@ -149,6 +149,12 @@ def _check_planning_tree(repository: Repository) -> Iterator[Symptom]:
         expected, hint, look = _RULES_THAT_HOLD[reason]
         message = "artifacts will be held"
         yield _build_symptom(reason, message, expected, hint, PLANNING_ROOT, command=look)
+
+
+def _check_beginning(repository: Repository) -> Iterator[Symptom]:
+    """Yield the files of `init` that nobody commits but the user, once."""
+    if left := find_uncommitted(repository):
+        yield Symptom(left)
 
 
 def _check_nested_trees(repository: Repository) -> Iterator[Symptom]:
@@ -512,6 +518,7 @@ LOOKS: tuple[Look, ...] = (
     _check_safety,
     _check_file_system,
     _check_planning_tree,
+    _check_beginning,
     _check_nested_trees,
     _configuration,
     _branch,
@@ -549,6 +556,8 @@ HEALTH: tuple[Look, ...] = (
 """Checks for what blocks a commit, a hook or a notification until it is repaired.
 An obstacle such as a merge, and what the team waits for, are shown by each surface itself.
 """
+OF_A_PERSON: tuple[Look, ...] = (*HEALTH, _check_beginning)
+"""The same, and what blocks nothing but is left to a person: agents are not told of it."""
 
 
 def standing_troubles(repository: Repository, looks: Iterable[Look] = HEALTH) -> Iterator[Finding]:

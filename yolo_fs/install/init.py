@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.artifacts.table import ARTIFACTS, HIDDEN, IGNORED_STATES, RUNTIME, Home
 from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError
 from yolo_fs.git.obstacles import IgnoreRule, IgnoreRules, PathRules
@@ -190,6 +190,45 @@ def uncommitted(repository: Repository, deeds: Sequence[Deed]) -> dict[str, byte
         if data is not None and repository.blob_at(tip, deed.path) is None:
             files[deed.path] = data
     return files
+
+
+BEGINNING = "chore(repo): add yolo"
+
+
+def command_to_commit(paths: Sequence[str]) -> str:
+    """Return the command with which the user commits files of the planning tree themselves."""
+    named = " ".join(map(shlex.quote, paths))
+    # What is staged already is no part of this commit, so the paths are given twice.
+    return f'git add {named} && git commit -m "{BEGINNING}" {named}'
+
+
+def find_uncommitted(repository: Repository) -> Finding | None:
+    """Return what names the files of `init` that lie in the work tree and that nobody commits.
+
+    The daemon commits those that are artifacts, and what git ignores is kept out on purpose.
+    """
+    root, tip = repository.root, repository.head().tip
+    paths = (f"{PLANNING_ROOT}/{name}" for name in (*template(), *RULES))
+    missing = [path for path in paths if repository.blob_at(tip, path) is None]
+    missing = [
+        path
+        for path in missing
+        if classify(path) is None and isinstance(stamp_of(root, path), Stamp)
+    ]
+    if missing:
+        ignored = {path for path, _ in _match_ignores(repository, missing)}
+        missing = [path for path in missing if path not in ignored]
+    if not missing:
+        return None
+    more = f", like {len(missing) - 1} more" if len(missing) > 1 else ""
+    is_ours = any(_as_written(root, path) is not None for path in missing)
+    return Finding(
+        Reason.NOT_COMMITTED,
+        missing[0],
+        message=f"the branch lacks it{more}: init made it, and its commit is yours to make",
+        level=Level.WARNING,
+        command="yolo-fs init --commit" if is_ours else command_to_commit(missing),
+    )
 
 
 def left_to_the_user(repository: Repository, deeds: Sequence[Deed]) -> Iterator[str]:

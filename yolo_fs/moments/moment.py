@@ -20,7 +20,7 @@ from yolo_fs.handoff_service.reading import total_compliance
 from yolo_fs.handoffs.reading import Compliance
 from yolo_fs.history.index import IndexedCommit
 from yolo_fs.history.team import Team
-from yolo_fs.install.doctor import standing_troubles
+from yolo_fs.install.doctor import OF_A_PERSON, standing_troubles
 from yolo_fs.moments.inbox import InboxItem, inbox
 from yolo_fs.progress.board import Board, board
 from yolo_fs.progress.drift import Aside, as_json, asides
@@ -108,7 +108,7 @@ class StatusObserver:
             self._reporter = Reporter(self._repository, settings)
         self._repository.evict_caches()
         report = self._reporter.look()
-        standing = tuple(standing_troubles(self._repository))
+        standing = tuple(standing_troubles(self._repository, OF_A_PERSON))
         escalations = Escalations(self._repository, settings)
         try:
             team = board(self._repository, settings, report.head.tip, self._team)

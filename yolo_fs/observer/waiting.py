@@ -16,7 +16,7 @@ from yolo_fs.daemon.health import health
 from yolo_fs.escalation_service.moves import Escalations
 from yolo_fs.git.obstacles import Obstacles
 from yolo_fs.git.repository import Repository
-from yolo_fs.install.doctor import standing_troubles
+from yolo_fs.install.doctor import OF_A_PERSON, standing_troubles
 from yolo_fs.moments.inbox import COMMAND_LENGTH, TOLD_ELSEWHERE, InboxItem, inbox
 from yolo_fs.progress.board import Board, board
 from yolo_fs.reports.status import Candidate, CandidateList, Report
@@ -56,7 +56,7 @@ class Waiting:
 
     def look_at_health(self) -> float:
         """Look for lasting troubles, and return the seconds until the next look."""
-        self._standing = tuple(standing_troubles(self._repository))
+        self._standing = tuple(standing_troubles(self._repository, OF_A_PERSON))
         return self._follower.settings.policy.rescan_s
 
     def look(self) -> float:
