@@ -20,6 +20,7 @@ from tests.e2e.test_resume import begin
 from tests.support.teams import EXAMPLES, Team
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Exit
+from yolo_fs.mcp.parameters import ANSWERS
 from yolo_fs.mcp.tools import ToolRefusedError, told
 
 if TYPE_CHECKING:  # a second of imports, which only the worker that runs these tests shall wait for
@@ -93,30 +94,32 @@ def test_every_tool_and_resource_teaches_and_answers(team: Team) -> None:
                 assert len(schema["description"]) > 10, (tool.name, name)
                 assert "title" not in schema
             assert tool.output_schema
-            assert set(tool.output_schema["properties"]) == {"ok", "text", "faults", "data"}
+            assert set(tool.output_schema["properties"]) >= {"text", "faults", "data"}
         hints = {tool.name: tool.annotations for tool in tools}
         assert [name for name in hints if hints[name].destructive_hint] == ["write_artifact"]
         assert "whose_turn" in [name for name in hints if hints[name].read_only_hint]
         assert not hints["append_record"].read_only_hint
         assert "next: critic does critique" in (await call(asked, "team_status"))["text"]
         assert (await call(asked, "whose_turn"))["data"]["next"]["agent"] == "critic"
-        assert (await call(asked, "validate_artifact"))["ok"] is True
+        assert (await call(asked, "validate_artifact"))["valid"] is True
         allowed = await call(
             asked, "check_permission", agent="dev", action="write", subject="src/auth/keys.ts"
         )
-        assert allowed["ok"] is True
-        assert (await call(asked, "gate_status"))["data"]["gates"][0]["open"] is False
+        assert allowed["allowed"] is True
+        every = await call(asked, "gate_status")
+        assert {gate["open"] for gate in every["data"]["gates"]} == {False}
+        assert every["open"] is False
         closed = await call(asked, "gate_status", name="all-depts")
-        assert (closed["ok"], "no valid critique.jsonl" in closed["text"]) == (False, True)
-        assert (await call(asked, "handoff", action="check"))["ok"] is False
+        assert (closed["open"], "no valid critique.jsonl" in closed["text"]) == (False, True)
+        assert (await call(asked, "handoff", action="check"))["done"] is False
         claim = {"action": "claim", "task": "01-01/T1"}
-        assert (await call(asked, "task", agent="dev-1", **claim))["ok"] is True
-        assert (await call(asked, "task", agent="dev-2", **claim))["ok"] is False
+        assert (await call(asked, "task", agent="dev-1", **claim))["done"] is True
+        assert (await call(asked, "task", agent="dev-2", **claim))["done"] is False
         opened = await call(
             asked, "escalate", action="open", task="01-01/T1", agent="dev", reason="no key",
             evidence=["the vault is empty"], recommendation="ask for one",
         )  # fmt: skip
-        assert opened["ok"], opened
+        assert opened["done"], opened
         assert "ESC-01-01-T1" in (await call(asked, "escalate", action="list"))["text"]
         for resource in (await asked.list_resources()).resources:
             assert await rows(asked, str(resource.uri))
@@ -139,12 +142,14 @@ def test_a_model_reads_the_words_of_an_answer_once_and_a_valid_example(team: Tea
             answer = await asked.call_tool(tool, given)
             told = dict(answer.structured_content or {})
             words = "".join(getattr(part, "text", "") for part in answer.content)
-            assert words == ("" if told["ok"] else "ok: false\n") + told["text"]
+            is_closed = told.get("open") is False
+            assert words == ("open: false\n" if is_closed else "") + told["text"]
+            assert is_closed is (tool == "gate_status")
             assert len(words) < len(json.dumps(told)) / 2
         turn = await call(asked, "whose_turn")
         example = turn["text"].partition("A valid one:\n")[2]
         checked = await call(asked, "validate_artifact", text=example, kind="artifact/critique")
-        assert checked.get("ok") is True, checked
+        assert checked.get("valid") is True, checked
 
     within(team, use)
 
@@ -200,7 +205,7 @@ def test_a_server_started_anywhere_works_where_its_client_does(team: Team, tmp_p
         await _stands(asked)
         assert (
             await call(asked, "append_record", path=f"{PHASE}/critique.jsonl", record=CRITIQUE)
-        )["ok"]
+        )["written"]
         assert await rows(asked, "yolo-fs://artifacts")
 
     outside = tmp_path / "out side"
@@ -236,7 +241,7 @@ def test_former_names_are_answered_and_near_ones_corrected(team: Team) -> None:
             assert near["refused"].partition("the path ")[2].endswith("/critique.jsonl"), near
         right = await call(asked, "append_record", path=f"{PHASE}/critiques.jsonl", record=CRITIQUE)
         path = right["refused"].rpartition("the path ")[2]
-        assert (await call(asked, "append_record", path=path, record=CRITIQUE))["ok"]
+        assert (await call(asked, "append_record", path=path, record=CRITIQUE))["written"]
 
     within(team, use)
 
@@ -271,15 +276,17 @@ def test_nobody_decides_in_the_name_of_another(team: Team) -> None:
             for spelled in (f"./{path}", str(team.root / path)):
                 refused = await call(asked, "append_record", path=spelled, record=record)
                 assert f"that is the word of {record['agent']}" in refused["refused"], spelled
-        assert (await call(asked, "append_record", path=path, record=said | {"agent": "dev"}))["ok"]
+        assert (await call(asked, "append_record", path=path, record=said | {"agent": "dev"}))[
+            "written"
+        ]
 
     within(team, use, "--as", "yolo-dev")
     assert len((team.root / path).read_text().splitlines()) == 1
 
     async def decide(asked: Client) -> None:
-        assert (await call(asked, "append_record", path=path, record=decided))["ok"]
+        assert (await call(asked, "append_record", path=path, record=decided))["written"]
         kept = (team.root / path).read_text()
-        assert (await call(asked, "write_artifact", path=path, text=kept))["ok"]
+        assert (await call(asked, "write_artifact", path=path, text=kept))["written"]
         assert "refused" in await call(asked, "append_record", path=path, record=of_user)
 
     within(team, decide, "--as", "yolo-lead")
@@ -319,7 +326,7 @@ def test_many_clients_append_at_once_and_nothing_is_lost_or_torn(team: Team) -> 
                 answer = await call(
                     asked, "append_record", path=names[(at + 1) % len(names)], record=record
                 )
-                assert answer.get("ok"), answer
+                assert answer.get("written"), answer
 
     async def main() -> None:
         async with anyio.create_task_group() as group:
@@ -424,7 +431,7 @@ async def _done(asked: Client, agents: Agents, label: Label, each: Write) -> Non
             await call(asked, "append_record", path=each.path, record=json.loads(line))
             for line in each.text.splitlines()
         ]
-    assert all(answer.get("ok") for answer in answers), (label, answers)
+    assert all(answer.get("written") for answer in answers), (label, answers)
 
 
 def test_whatever_is_hostile_gets_a_clear_error_and_changes_nothing(team: Team) -> None:
@@ -451,10 +458,10 @@ def test_whatever_is_hostile_gets_a_clear_error_and_changes_nothing(team: Team) 
             except Exception as error:  # the protocol's own error
                 answer = {"refused": str(error)}
             text = answer.get("refused", "")
-            assert text or answer.get("ok") is False, (tool, given, answer)
+            assert text or answer.get(ANSWERS[tool]) is False, (tool, given, answer)
             assert "Traceback" not in text, (tool, given, text)
             assert "\x1b" not in text, (tool, given, text)
-        assert (await call(asked, "validate_artifact"))["ok"] is True  # and it still serves
+        assert (await call(asked, "validate_artifact"))["valid"] is True  # and it still serves
 
     within(team, use)
     after = {path: path.read_bytes() for path in team.root.rglob("*") if path.is_file()}
@@ -572,7 +579,7 @@ def test_an_unknown_field_and_a_path_outside_are_named(team: Team) -> None:
         one, same = "src/auth/tokens.ts", "src/auth/../auth//tokens.ts"
         for agent, file, granted in (("dev-1", one, True), ("dev-2", same, False)):
             claim = {"action": "claim", "task": f"01-01/T{agent[-1]}", "files": [file]}
-            assert (await call(asked, "task", agent=agent, **claim))["ok"] is granted, claim
+            assert (await call(asked, "task", agent=agent, **claim))["done"] is granted, claim
 
     within(team, use)
     assert run(["task", "claim", "01-01/T2", "--as", "dev-3", "--file", "../x", "-C",

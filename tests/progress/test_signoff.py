@@ -364,7 +364,7 @@ def test_a_tool_of_an_agents_host_does_it_for_the_lead_alone(team: Team) -> None
         Tools(str(team.root)).task("sign-off", phase="1")
     head = team.head()
     answer = Tools(str(team.root), "yolo-lead").task("sign-off")
-    assert answer.ok and answer.data["commit"] == team.head() != head
+    assert answer.is_yes and answer.data["commit"] == team.head() != head
     assert changed(team) == [f"{PLANNING}/ROADMAP.md", f"{PLANNING}/state.json"]
 
 

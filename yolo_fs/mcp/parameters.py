@@ -1,4 +1,6 @@
-"""What each parameter of a tool means: a model that sees tools alone reads it beside the name."""
+"""What each parameter of a tool means, and what its answer is called: a model that sees tools alone
+reads it beside the name.
+"""
 
 from __future__ import annotations
 
@@ -65,6 +67,19 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
         "agent": _AGENT,
     },
 }  # fmt: skip
+
+ANSWERS: Mapping[str, str] = {
+    "inbox": "empty",
+    "validate_artifact": "valid",
+    "append_record": "written",
+    "write_artifact": "written",
+    "check_permission": "allowed",
+    "gate_status": "open",
+    "handoff": "done",
+    "escalate": "done",
+    "task": "done",
+}
+"""Tool → the key that says yes or no; a tool that only tells something has none."""
 
 FORMER_NAMES: Mapping[str, str] = {
     "stand": "team_status",

@@ -11,9 +11,9 @@ import os
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, make_dataclass
 from functools import partial
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, cast, get_type_hints
 from urllib.parse import unquote, urlsplit
 
 import anyio
@@ -45,7 +45,7 @@ from yolo_fs.cli.reply import Invocation, reply_of
 from yolo_fs.core.json_form import to_json, visible
 from yolo_fs.core.reasons import Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.mcp.parameters import FORMER_NAMES, PARAMETERS, described
+from yolo_fs.mcp.parameters import ANSWERS, FORMER_NAMES, PARAMETERS, described
 from yolo_fs.mcp.refusal import ToolRefusedError
 from yolo_fs.mcp.tools import ToolAnswer, Tools, told
 from yolo_fs.system.files import read
@@ -431,17 +431,19 @@ def _tool(name: str, function: Callable[..., Any]) -> Tool:
         open_world_hint=False,
     )
     text = inspect.cleandoc(function.__doc__ or "")
+    call = _wrap_as_tool(name, function)
     tool = Tool.from_function(
-        _wrap_as_tool(function), name, description=text, annotations=hints, structured_output=True
+        call, name, description=text, annotations=hints, structured_output=True
     )
     tool.parameters = described(name, tool.parameters)
     return tool
 
 
-def _wrap_as_tool(function: Callable[..., ToolAnswer]) -> Callable[..., Any]:
+def _wrap_as_tool(name: str, function: Callable[..., ToolAnswer]) -> Callable[..., Any]:
     """Return the function as the library calls it: a model reads the words alone, once, and whoever
-    asks by program the structure.
+    asks by program the structure, in which yes or no has the tool's own name.
     """
+    yes = ANSWERS.get(name, "")
 
     @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> CallToolResult:
@@ -449,12 +451,25 @@ def _wrap_as_tool(function: Callable[..., ToolAnswer]) -> Callable[..., Any]:
             answer = function(*arguments, **named)
         except ToolRefusedError as refusal:
             raise ToolError(str(refusal)) from None
-        words = answer.text if answer.ok else f"ok: false\n{answer.text}"
+        is_no = yes and not answer.is_yes
+        words = f"{yes}: false\n{answer.text}" if is_no else answer.text
+        told = asdict(answer)
+        said = {yes: told.pop("is_yes")} if yes else {}
+        told.pop("is_yes", None)
         return CallToolResult(
-            content=[TextContent(type="text", text=words)], structured_content=asdict(answer)
+            content=[TextContent(type="text", text=words)], structured_content=said | told
         )
 
+    signature = inspect.signature(function, eval_str=True)
+    call.__signature__ = signature.replace(return_annotation=_shape(yes))  # type: ignore[attr-defined]
     return call
+
+
+def _shape(yes: str) -> type:
+    """Return what a tool answers, whose yes or no is called so; empty for none."""
+    told = get_type_hints(ToolAnswer)
+    del told["is_yes"]
+    return make_dataclass("ToolAnswer", [*([(yes, bool)] if yes else []), *told.items()])
 
 
 def _read(function: Callable[[], str]) -> str:

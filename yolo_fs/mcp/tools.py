@@ -57,8 +57,8 @@ class ToolFault:
 class ToolAnswer:
     """What each tool answers."""
 
-    ok: bool
-    """Whether the answer is yes: valid, open, allowed, written, granted."""
+    is_yes: bool
+    """Whether the answer is yes. `ANSWERS` has what it is called for a tool."""
     text: str
     """The answer in words."""
     faults: list[ToolFault]
@@ -134,7 +134,7 @@ class Tools:
         credentials in files, what a run has given up. The most urgent comes first.
 
         Each item has the command that settles it, which a person runs: tell your user, and do
-        not decide in their place. ok is true when nothing waits.
+        not decide in their place. empty is true when nothing waits.
         """
         return self._reply_as_command("inbox.inbox")
 
@@ -167,7 +167,7 @@ class Tools:
         path alone: the file as it is. path and text: the file as if it had that text. text
         alone: a message, or what kind says, such as artifact/plan/task (the resource
         yolo-fs://protocol/kinds lists them). A JSONL artifact is one compact JSON object per
-        line, each line ended, short keys. ok is false when there is an error; each fault says
+        line, each line ended, short keys. valid is false when there is an error; each fault says
         line, value, what is expected and what to do.
         """
         from yolo_fs.artifacts.classify import kind_called
@@ -231,11 +231,12 @@ class Tools:
 
         name: such as ux-complete or all-depts; empty for all gates of the phase. A gate opens
         by committed evidence alone, never by a file made by hand. wait_s: wait so long for it
-        to open, at most 300 seconds.
+        to open, at most 300 seconds. open is false while any gate that was asked about is closed.
         """
         number = self._phase(phase)
         if not name:
-            return self._reply_as_command("gate.list_", phase=number)
+            listed = self._reply_as_command("gate.list_", phase=number)
+            return replace(listed, is_yes=all(gate["open"] for gate in listed.data["gates"]))
         if wait_s > 0:
             limit = min(wait_s, 300.0)
             return self._reply_as_command("gate.wait", names=(name,), phase=number, timeout=limit)
@@ -317,7 +318,7 @@ class Tools:
         """Claim a task so that no two agents change one file at once, give it back, sum up what
         was done, or sign a phase off.
 
-        claim: task (NN-MM/Tk) and agent, an instance such as dev-1; ok is false, with the
+        claim: task (NN-MM/Tk) and agent, an instance such as dev-1; done is false, with the
         holder, while another has one of its files. release: task, or all of yours. summary:
         what plans and departments come to. A task is done when a commit names it: `feat(01-02):
         T3 what was done`. sign-off: the Lead's last step; commits state.json and ROADMAP.md, or
@@ -447,11 +448,11 @@ def _answer_from_files(
 
 
 def _answer(
-    ok: bool, text: str, findings: Iterable[Finding] = (), data: dict[str, Any] | None = None
+    is_yes: bool, text: str, findings: Iterable[Finding] = (), data: dict[str, Any] | None = None
 ) -> ToolAnswer:
     faults = [_fault(finding) for finding in findings]
     lines = "".join(f"\n- {fault.text}" for fault in faults)
-    return ToolAnswer(ok, visible(f"{text}{lines}"), faults, visible(data or {}))
+    return ToolAnswer(is_yes, visible(f"{text}{lines}"), faults, visible(data or {}))
 
 
 def _fault(finding: Finding) -> ToolFault:
