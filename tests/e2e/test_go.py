@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -1135,6 +1135,21 @@ def test_what_lets_nobody_commit_costs_no_try_and_a_person_ends_it(company: Comp
     assert [item["kind"] for item in played.data["waiting"]] == ["approval"], played
     assert "critic" not in {event["agent"] for event in played.named("agent.started")}
     assert "docs(01): critique and gap analysis" in company.subjects()
+
+
+def test_what_is_in_the_way_for_moments_only_ends_no_run(company: Company) -> None:
+    """Such as the lock that git takes for each commit of our own daemon."""
+    company.configure(company={"team": "solo"})
+    lock = company.repo.git_dir / "index.lock"
+    runner = company.begin("a", "login")
+    while runner.poll() is None:
+        with suppress(FileExistsError):
+            lock.touch(exist_ok=False)
+            time.sleep(0.003)
+            lock.unlink()
+        time.sleep(0.01)
+    played = ended(runner)
+    assert (played.code, played.data["outcome"]) == (0, "shipped"), played
 
 
 def test_a_hold_that_a_person_ends_on_the_terminal_lets_the_run_go_on(company: Company) -> None:

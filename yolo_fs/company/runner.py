@@ -535,7 +535,10 @@ class Runner:
     # --- starting ---------------------------------------------------------------------------------
 
     def _may_start_later(self) -> bool:
-        return self._workers.is_host_limited and bool(list(self._find_startable_acts()))
+        """Return whether an act is left out for now only: its host has a limit, or something was in
+        the way a moment ago, such as the lock of a commit of our own daemon.
+        """
+        return any(self._find_startable_acts())
 
     def _find_startable_acts(self) -> Iterator[Act]:
         busy = {worker.act.key for worker in self._workers}
