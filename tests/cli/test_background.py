@@ -137,16 +137,22 @@ def test_modules_of_the_users_repository_are_not_imported(root: Path) -> None:
     assert state(cli(root, "start", "--wait")) == (Exit.DONE, "started")
 
 
-def test_stop_without_a_daemon_says_so(root: Path) -> None:
+def test_stop_without_a_daemon_has_nothing_to_do_and_says_so(root: Path) -> None:
+    cli(root, "start", "--wait")
+    assert state(cli(root, "stop")) == (Exit.DONE, "stopped")
+    assert state(cli(root, "stop")) == (Exit.DONE, "not_running")
+
+
+def test_stop_where_nobody_works_by_the_protocol_is_no_success(root: Path) -> None:
+    (root / ".yolo-planning").rename(root / "elsewhere")
     code, answer = cli(root, "stop")
-    assert (code, answer["findings"][0]["reason"]) == (Exit.NOT_HERE, "not_running")
+    assert (code, answer["findings"][0]["reason"]) == (Exit.NOT_HERE, "not_initialised")
 
 
 def test_a_lock_file_without_a_lock_is_no_daemon(root: Path, own: Path) -> None:
     dead = {"pid": os.getpid(), "started_at": "", "start_time": 1, "boot_id": "", "version": ""}
     (own / "daemon.lock").write_text(json.dumps(dead))
-    code, _ = cli(root, "stop")
-    assert code == Exit.NOT_HERE
+    assert state(cli(root, "stop")) == (Exit.DONE, "not_running")
 
 
 def test_a_daemon_that_does_not_end_in_time_is_told(root: Path) -> None:

@@ -26,7 +26,6 @@ from yolo_fs.install.background import (
     System,
     Unit,
     follow,
-    running,
     said_since,
     tail,
     unit_for,
@@ -72,11 +71,12 @@ def start(invocation: Invocation, *, wait: bool, timeout_s: float) -> Reply:
 @verb("stop", example="yolo-fs stop")
 @_timeout_option(30.0, "How long to wait for it to finish the work in hand.")
 def stop(invocation: Invocation, *, timeout_s: float) -> Reply:
-    """Stop the daemon and wait until it is gone."""
+    """Stop the daemon and wait until it is gone; where none runs, that is so already."""
     repository = _repository_of(invocation)
-    if not running(repository):
-        planning_root(repository.root)
     pid = end(repository, timeout_s)
+    if pid is None:
+        planning_root(repository.root)
+        return _reply("not_running", None, "No daemon is running.")
     return _reply("stopped", pid, f"The daemon (process {pid}) has stopped.")
 
 
@@ -86,12 +86,7 @@ def stop(invocation: Invocation, *, timeout_s: float) -> Reply:
 def restart(invocation: Invocation, *, wait: bool, timeout_s: float) -> Reply:
     """Stop the daemon, if one runs, and start it again."""
     repository = closed_repository(invocation)
-    if running(repository):
-        try:
-            end(repository, timeout_s)
-        except YoloError as error:
-            if error.reason is not Reason.NOT_RUNNING:
-                raise
+    end(repository, timeout_s)
     return start_daemon(repository, timeout_s if wait else None)
 
 

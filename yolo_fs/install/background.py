@@ -147,15 +147,17 @@ def said_since(repository: Repository, launched: Launched, count: int = 10) -> l
     return lines.splitlines()[-count:]
 
 
-def stop(repository: Repository, timeout_s: float) -> int:
-    """End the daemon of this work tree, wait until its lock is free, and return its pid.
+def stop(repository: Repository, timeout_s: float) -> int | None:
+    """End the daemon of this work tree, wait until its lock is free, and return its pid; None where
+    none runs.
 
     Raises:
-        YoloError: NOT_RUNNING; DEADLINE_PASSED, when it still ends.
+        YoloError: NOT_RUNNING, when something else holds its lock; DEADLINE_PASSED, when it still
+            ends.
     """
     holder = running(repository)
     if holder is None:
-        raise YoloError(Reason.NOT_RUNNING, hint="Start it with 'yolo-fs start'.")
+        return None
     end(repository, holder, timeout_s)
     return holder.pid
 

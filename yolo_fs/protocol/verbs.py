@@ -231,7 +231,6 @@ OTHER_MEANINGS: Mapping[str, Mapping[Exit, str]] = {
         name: {Exit.TRY_AGAIN: "waits for a person, or the budget is spent"}
         for name in ("go", "debug", "fix-it", "research", "qa")
     },
-    "stop": {Exit.NOT_HERE: "no daemon runs"},
     "hook": {Exit.USAGE: "the host is to block what it asked about"},
     "schema export": {Exit.NOT_HERE: "the folder cannot be made"},
     "message check": {Exit.UNREADABLE: "there is no such file", Exit.BAD_CONFIG: ""},
