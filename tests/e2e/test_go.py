@@ -147,6 +147,35 @@ def test_a_stranger_that_knows_its_environment_alone_ships_a_department(company:
     assert left_out == [] and phase["pace"]["steps"] == phase["pace"]["steps_done"]
 
 
+def test_a_flag_of_the_go_command_skips_its_step_and_the_same_command_goes_on(
+    company: Company,
+) -> None:
+    company.configure()
+    flags = ("--skip-qa", "--skip-security")
+    assert company.go("add a login", *flags, "--max-tokens", "0").code == 75
+    played = company.go("add a login", *flags)
+    assert (played.code, played.data["outcome"]) == (0, "shipped"), played
+    agents = {event["agent"] for event in played.named("agent.started")}
+    assert "critic" in agents and not agents & {"qa", "qa-code", "security"}
+    (phase,) = company.repo.status()["team"]["phases"]
+    skipped = {step["step"]: step["by"] for step in phase["departments"][0]["steps"]
+               if step["standing"] == "skipped"}  # fmt: skip
+    assert all(flag in skipped[step] for flag, step in zip(flags, ("qa", "security"), strict=True))
+    assert company.repo.yolo_fs("verify").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("flag", "place"), [("--effort=fast", "config.json"), ("--plan=03", "workflow next")]
+)
+def test_a_flag_that_is_no_option_here_is_told_where_it_is_done(
+    company: Company, flag: str, place: str
+) -> None:
+    company.configure()
+    told = company.repo.yolo_fs("go", "add a login", flag, ok=(2,)).stderr.decode()
+    assert flag.partition("=")[0] in told and place in told
+    assert not list((company.repo.root / ".yolo-planning/phases").glob("0*"))
+
+
 def test_a_run_of_a_shipped_phase_starts_nobody(company: Company) -> None:
     company.configure()
     assert company.go("a", "login", program=STRANGER).code == 0

@@ -23,6 +23,7 @@ from yolo_fs.cli.reply import (
     can_ask,
     console_for,
     drop_output,
+    refuse_agents,
     verb,
 )
 from yolo_fs.company.hosts import HOST_BY_NAME, HostProgram, check_installed, chosen_name, host_for
@@ -30,14 +31,16 @@ from yolo_fs.company.phase_of import ChosenPhase, chosen_phase, find_other_goal
 from yolo_fs.company.runner import Ask, Runner, RunOptions, RunOutcome, RunResult
 from yolo_fs.company.runs import Listener, intent_of, runs
 from yolo_fs.company.team_size import said_team, set_team, with_team
+from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.install.background import Launched, end, running, wait_for_heirs, wait_ready, watch
 from yolo_fs.moments.inbox import COMMAND_LENGTH, InboxItem
-from yolo_fs.progress.workflow import phase_at_work
+from yolo_fs.phase.phase import Phase
+from yolo_fs.progress.workflow import facts_of, phase_at_work, skip
 from yolo_fs.protocol.chains import GOES_ON
-from yolo_fs.protocol.workflow import TEAM_SIZE_BY_NAME, TEAM_SIZES
+from yolo_fs.protocol.workflow import SKIP_FLAGS, TEAM_SIZE_BY_NAME, TEAM_SIZES
 from yolo_fs.system.lock import Holder
 from yolo_fs.workspace.own_files import refuse_unsafe
 from yolo_fs.workspace.settings import Settings, load
@@ -136,9 +139,40 @@ def _with_options(function: Callable[..., Reply]) -> Callable[..., Reply]:
     return function
 
 
+def _refuse_elsewhere(_context: click.Context, parameter: click.Parameter, value: object) -> None:
+    flag = parameter.opts[0]
+    if value:
+        raise click.UsageError(f"{flag} is no option of go: {_ELSEWHERE[flag]}")
+
+
+_ELSEWHERE = {
+    "--effort": 'the whole team has one effort: set "effort" in .yolo-planning/config.json, and '
+    "commit it.",
+    "--plan": "each plan is carried out in its wave, as 'yolo-fs workflow next' names it.",
+}
+"""What other programs have as a flag of this command, and where it is done here."""
+
+
+def _parameter_of(flag: str) -> str:
+    return flag.lstrip("-").replace("-", "_")
+
+
+def _with_flags(function: Callable[..., Reply]) -> Callable[..., Reply]:
+    """Add the flags that document 002 names, and those that somebody may bring along."""
+    for flag in _ELSEWHERE:
+        function = click.option(
+            flag, hidden=True, expose_value=False, is_eager=True, callback=_refuse_elsewhere
+        )(function)
+    for flag, step in reversed(SKIP_FLAGS.items()):
+        text = f"Skip the step {step.key}, as 'yolo-fs workflow skip {step.key}' does."
+        function = click.option(flag, _parameter_of(flag), is_flag=True, help=text)(function)
+    return function
+
+
 @verb("go", example="yolo-fs go 'add login with sessions' --host claude --budget 5")
 @click.argument("intent", nargs=-1)
 @_with_options
+@_with_flags
 def go(invocation: Invocation, *, intent: tuple[str, ...], **given: Any) -> Reply:
     """Run the company: an agent for each act that the phase waits for, until it is shipped.
 
@@ -146,7 +180,8 @@ def go(invocation: Invocation, *, intent: tuple[str, ...], **given: Any) -> Repl
     Exit 0 when the phase is shipped, 75 when a person has to act, with the list, 1 when an act was
     given up, with the reasons. The same command goes on wherever a run has ended.
     """
-    return _run(invocation, "", intent, **given)
+    flags = [flag for flag in SKIP_FLAGS if given.pop(_parameter_of(flag))]
+    return _run(invocation, "", intent, flags=flags, **given)
 
 
 @verb("debug", example="yolo-fs debug 'login answers 500 after an hour'")
@@ -193,6 +228,7 @@ def _run(
     program: str,
     dry_run: bool,
     team: str | None,
+    flags: Sequence[str] = (),
     **limits: Any,
 ) -> Reply:
     refuse_unsafe(closed_repository(invocation))
@@ -227,6 +263,7 @@ def _run(
                 team=_settle_team(repository, settings, options.team, chosen.is_new, asker)
             )
             settings = with_team(settings, options.team)
+            _skip_by_flags(repository, settings, chosen.phase, () if waits else flags)
         ask = _build_ask_callback(screen, asker, lambda: runner.interrupt())
         tell = TellWhileShown(screen.tell, lambda: runner.interrupt_once())
         daemon = RunDaemon(repository, tell)
@@ -256,6 +293,17 @@ def _settle_team(
     if team:
         set_team(repository, settings, team)
     return team
+
+
+def _skip_by_flags(
+    repository: Repository, settings: Settings, phase: PhaseId, flags: Sequence[str]
+) -> None:
+    """Declare the steps skipped that the user skips; the same flags once more change nothing."""
+    if flags:
+        refuse_agents("Say why it is not needed, and end.")
+    for flag in flags:
+        facts = facts_of(repository, settings, Team(repository, settings), phase)
+        skip(repository, settings, Phase(facts), SKIP_FLAGS[flag], flag, time.time())
 
 
 def _build_ask_callback(

@@ -23,6 +23,7 @@ from yolo_fs.protocol.authority import ROUTES
 from yolo_fs.protocol.chains import CHAINS, GOES_ON
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.protocol.roster import AGENTS
+from yolo_fs.protocol.workflow import SKIP_FLAGS
 from yolo_fs.system.files import Content, read
 from yolo_fs.system.store import SHARED, make_folders, remove_folder, write_atomic
 from yolo_fs.workspace.output_places import output_place
@@ -103,7 +104,7 @@ def skill_file(skill: Skill, prefix: str = f"{NAME}:yolo-") -> str:
     values = {**skill._asdict(), "prefix": prefix, "quoted": quoted}
     if skill is GO:
         yours = [row.file for row in ARTIFACTS if row.kind == "analysis"]
-        return rendered("skill-go.md.j2", **values, yours=yours)
+        return rendered("skill-go.md.j2", **values, yours=yours, skips=SKIP_FLAGS)
     if not skill.route:
         return rendered("skill-look.md.j2", **values)
     route = next(row for row in ROUTES if row.command == skill.route)

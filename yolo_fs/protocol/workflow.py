@@ -318,6 +318,8 @@ STEPS = (
 
 STEP_BY_KEY = {row.key: row for row in STEPS}
 
+SKIP_FLAGS = {skip.value: step for step in STEPS for skip in step.skips if skip.startswith("--")}
+"""Flag of the go command → the step that the user skips by it."""
 REVIEWS = frozenset({"design_review", "code_review", "qa", "security"})
 """Steps in which somebody judges what another one has made."""
 
