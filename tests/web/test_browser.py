@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -296,6 +296,16 @@ def test_every_text_can_be_read_and_nothing_is_wider_than_the_screen(
             )
             == []
         )
+
+
+def test_a_time_is_that_of_the_browser_with_its_offset(open_page: Open, client: Client) -> None:
+    page = open_page(client, timezone_id="Asia/Kathmandu")
+    told = client.api("timeline", phase="01-auth").data
+    east = timezone(timedelta(hours=5, minutes=45))
+    last = datetime.fromtimestamp(told["moments"][-1]["at_ms"] // 1_000, east)
+    wait_until(
+        page, "words => document.body.innerText.includes(words)", f"{last:%Y-%m-%d %H:%M:%S} +0545"
+    )
 
 
 def test_a_printed_page_has_no_controls(open_page: Open, client: Client) -> None:

@@ -20,7 +20,7 @@ from yolo_fs.authority.actors import check_agent
 from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, safe
-from yolo_fs.core.timestamps import iso
+from yolo_fs.core.timestamps import local
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.roster import meant_agent
 from yolo_fs.reports.status import report
@@ -201,9 +201,7 @@ def answers(invocation: Invocation) -> Reply:
 
 def _told(request: Shutdown, left: Mapping[str, list[str]], *, is_late: bool) -> Iterator[str]:
     passed = (
-        "has passed"
-        if is_late
-        else f"is {request.deadline_s:g} s after {iso(request.asked_at.timestamp())}"
+        "has passed" if is_late else f"is {request.deadline_s:g} s after {local(request.asked_at)}"
     )
     yield (
         f"{request.by} asked {len(request.asked)} to stop ({request.reason}); the deadline {passed}"
@@ -223,8 +221,7 @@ def _show_agents(console: Console, agents: Collection[AgentHealth]) -> None:
         where = f" ({agent.department})" if agent.department else ""
         console.print(
             safe(
-                f"{_named(agent)}{where}: {agent.health} since "
-                f"{iso(agent.since.timestamp())}{before}",
+                f"{_named(agent)}{where}: {agent.health} since {local(agent.since)}{before}",
                 500,
             )
         )

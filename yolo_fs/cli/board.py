@@ -19,7 +19,7 @@ from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.cli.reply import Cell, columns_that_fit, draw_columns
 from yolo_fs.company.overview import CompanyNow
 from yolo_fs.core.reasons import counted, safe, shortened
-from yolo_fs.core.timestamps import iso
+from yolo_fs.core.timestamps import local
 from yolo_fs.escalations.log import EscalationProgress
 from yolo_fs.evidence.facts import PlanStanding, PlanStatus
 from yolo_fs.phase.progress import DepartmentStatus, Next, PhaseStatus, StepStanding, StepStatus
@@ -134,7 +134,7 @@ def draw_crew(console: Console, snapshot: AgentsSnapshot) -> None:
         if agent.health in (*AT_WORK, Health.DISAPPEARED):
             style = "red" if agent.health is Health.DISAPPEARED else "dim"
             named = f"{agent.name} {agent.id}" if agent.name not in ("", agent.id) else agent.id
-            line = f"agent {named}: {agent.health} since {iso(agent.since.timestamp())}"
+            line = f"agent {named}: {agent.health} since {local(agent.since)}"
             console.print(safe(line), style=style)
     for breaker in snapshot.open_circuits:
         line = f"circuit of the {breaker.department}: {breaker.state}; {breaker.why}"
@@ -207,7 +207,7 @@ def _draw_phase(console: Console, phase: PhaseBoard, *, verbose: bool) -> None:
 
 
 def _draw_escalation(console: Console, escalation: EscalationProgress) -> None:
-    held = f"{escalation.agent} holds it since {iso(escalation.since.timestamp())}"
+    held = f"{escalation.agent} holds it since {local(escalation.since)}"
     standing = held if escalation.is_open else "resolved"
     line = f"  escalation {escalation.id}: {standing}; {escalation.owed or escalation.decision}"
     console.print(safe(line, 500), style="yellow")

@@ -14,7 +14,7 @@ from yolo_fs.company.agents import ERRORS, STREAM, printed
 from yolo_fs.company.overview import lines_of_bill, overview
 from yolo_fs.company.runs import runs
 from yolo_fs.core.reasons import Reason, YoloError, safe
-from yolo_fs.core.timestamps import iso
+from yolo_fs.core.timestamps import local
 from yolo_fs.git.repository import Repository
 from yolo_fs.install.background import follow
 from yolo_fs.phase.report import tokens
@@ -132,7 +132,7 @@ def _show(console: Console, listed_runs: list[dict[str, Any]]) -> None:
     for run in listed_runs:
         bill = f"{run['tokens']} tokens, {run['cost_usd']:.2f} USD"
         outcome = run["outcome"] or "not ended"
-        head = f"{run['id']} {run['phase']} {iso(run['started'])}: {outcome}, {bill}"
+        head = f"{run['id']} {run['phase']} {local(run['started'])}: {outcome}, {bill}"
         console.print(safe(head, 300), style="bold")
         for act in run["acts"]:
             console.print(safe(f"  {line_of_act(act)}", 300))

@@ -12,7 +12,7 @@ from yolo_fs.authority.actors import check_agent
 from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, bytes_given, verb
 from yolo_fs.core.ids import EscalationId, PhaseId
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe
-from yolo_fs.core.timestamps import iso
+from yolo_fs.core.timestamps import local
 from yolo_fs.escalation_service.command_hook import CommandHook, load_command
 from yolo_fs.escalation_service.moves import Escalations, MoveResult
 from yolo_fs.escalation_service.ticking import AddedLine, Ticker
@@ -339,7 +339,7 @@ def _lines(escalation: EscalationProgress) -> Iterator[str]:
     if escalation.standing is EscalationStage.RESOLVED:
         yield safe(f"{escalation.id} resolved: {escalation.decision}")
         return
-    since = f"since {iso(escalation.since.timestamp())}"
+    since = f"since {local(escalation.since)}"
     yield safe(
         f"{escalation.id} {escalation.severity}, {escalation.standing}: "
         f"{escalation.agent} holds it {since}, attempt "
@@ -348,7 +348,7 @@ def _lines(escalation: EscalationProgress) -> Iterator[str]:
     yield safe(
         f"owed: {escalation.owed}"
         + (
-            f"; answer due by {iso(escalation.deadline.timestamp())}, then it moves up"
+            f"; answer due by {local(escalation.deadline)}, then it moves up"
             if escalation.deadline
             else ""
         )
@@ -369,9 +369,8 @@ def _history(escalation: EscalationProgress) -> Iterator[str]:
         else:
             move = "passes on" if is_decided else "decides"
         is_decided = each.goes_down
-        yield safe(
-            f"{each.dt} {each.agent} -> {each.target} ({move}): {each.decision or each.reason}"
-        )
+        said = each.decision or each.reason
+        yield safe(f"{local(each.dt)} {each.agent} -> {each.target} ({move}): {said}")
 
 
 def show_fired(console: Console, fired: Sequence[AddedLine]) -> None:

@@ -11,6 +11,7 @@ import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.core.reasons import Exit, Reason, YoloError, hint_for_unknown, safe
+from yolo_fs.core.timestamps import local
 from yolo_fs.git.repository import Repository
 from yolo_fs.system.journal import EVENT_TYPES, PREFIX, Journal
 
@@ -70,7 +71,7 @@ def _line(event: dict[str, Any]) -> str:
     data = event.get("data") or {}
     gist = data.get("subject") or data.get("reason") or data.get("what") or ""
     type_ = safe(event["type"].removeprefix(PREFIX))
+    at = safe(local(str(event["time"])))
     return (
-        f"{event['seq']:>6}  {event['time']}  {type_:22} {safe(event['subject'])}  "
-        f"{safe(str(gist))}"
+        f"{event['seq']:>6}  {at}  {type_:22} {safe(event['subject'])}  {safe(str(gist))}"
     ).rstrip()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.core.reasons import Exit, safe
+from yolo_fs.core.timestamps import local
 from yolo_fs.git.repository import Repository
 from yolo_fs.moments.inbox import COMMAND_LENGTH, InboxItem
 from yolo_fs.moments.moment import StatusObserver
@@ -41,7 +42,7 @@ def items_of(invocation: Invocation) -> tuple[InboxItem, ...]:
 def lines_of(items: Sequence[InboxItem]) -> Iterator[tuple[str, str]]:
     """Yield each item as text: its question with the options, then its command."""
     for item in items:
-        since = f", since {item.since}" if item.since else ""
+        since = f", since {local(item.since)}" if item.since else ""
         options = "".join(f" [{at} {each}]" for at, each in enumerate(item.options, 1))
         question = safe(f"{item.kind}{since}: {item.question}{options}", 500)
         yield question, safe(item.command, COMMAND_LENGTH)

@@ -12,6 +12,7 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, print_text, verb
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, counted, safe
+from yolo_fs.core.timestamps import local
 from yolo_fs.git.repository import Repository
 from yolo_fs.kept.selection import KeptEntry
 from yolo_fs.kept.service import Keeper, Restored, restore
@@ -125,7 +126,7 @@ def _show(console: Console, entries: Sequence[KeptEntry]) -> None:
         by = " ".join(part for part in (entry.cause.agent, entry.cause.command) if part)
         named = "named only" if entry.files == 0 else f"{entry.size_bytes} bytes"
         line = f"{safe(entry.paths[0])}{more}  {safe(why)}  {named}  {safe(by)}".rstrip()
-        console.print(f"{entry.number:>5}  {entry.at}  {line}")
+        console.print(f"{entry.number:>5}  {local(entry.at)}  {line}")
 
 
 def _show_contents(console: Console, contents: dict[str, str]) -> None:

@@ -9,7 +9,7 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import safe
-from yolo_fs.core.timestamps import iso
+from yolo_fs.core.timestamps import iso, local
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.index import IndexedCommit
 from yolo_fs.history.team import Team
@@ -54,7 +54,7 @@ def log(invocation: Invocation, *, kind: str | None, count: int) -> Reply:
 def _show(console: Console, found: tuple[IndexedCommit, ...], count: int) -> None:
     for commit in found[:count]:
         sign = "·" if commit.is_ours else "*"
-        line = f"{sign} {commit.oid[:SHORT]}  {iso(commit.at_s)}  {commit.subject}"
+        line = f"{sign} {commit.oid[:SHORT]}  {local(commit.at_s)}  {commit.subject}"
         console.print(safe(line, 300))
     if found[count:]:
         console.print(f"… older ones are not shown: -n {2 * count} shows more", style="dim")

@@ -28,6 +28,7 @@ from yolo_fs.company.overview import CompanyNow, now_of, overview
 from yolo_fs.core.ids import SHORT, PhaseId
 from yolo_fs.core.json_form import envelope
 from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, counted, safe
+from yolo_fs.core.timestamps import local
 from yolo_fs.git.repository import Repository
 from yolo_fs.handoffs.reading import Compliance
 from yolo_fs.history.index import IndexedCommit
@@ -222,7 +223,8 @@ def _show_autofixed(console: Console, report: Report) -> None:
     if report.autofixed:
         console.print("\nRepaired by autofix (the original: 'yolo-fs kept')", style="bold")
     for file in report.autofixed:
-        console.print(f"  {safe(file.path)}: {counted(file.mended, 'error')} mended, {file.at}")
+        mended = f"{counted(file.mended, 'error')} mended, {local(file.at)}"
+        console.print(f"  {safe(file.path)}: {mended}")
 
 
 def _show_kept(console: Console, kept: Sequence[KeptEntry]) -> None:

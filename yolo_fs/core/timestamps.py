@@ -39,6 +39,22 @@ def moment(written: object) -> datetime | None:
     return parsed if parsed.tzinfo else None
 
 
+def local(at: float | datetime | str, form: str = "%Y-%m-%d %H:%M:%S %z") -> str:
+    """Return a time as a person reads it, in the zone of whoever asks: `2026-02-19 09:00:00 +0100`.
+
+    Text for people has it so; data, artifacts and what is sent to others have UTC. A text that is
+    no time stays as it is, and 0 stands for never.
+    """
+    try:
+        parsed = moment(at) if isinstance(at, str) else at
+        if isinstance(parsed, int | float):
+            parsed = datetime.fromtimestamp(int(parsed), UTC) if parsed else None
+        here = parsed.astimezone() if parsed else None
+    except (OverflowError, OSError, ValueError):  # out of the calendar, by whoever wrote it
+        here = None
+    return here.strftime(form) if here else str(at or "")
+
+
 def untimely(
     of: str, written: str, now: datetime, path: str, line: int, at: str
 ) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ from yolo_fs.artifacts.table import Artifact, Meeting
 from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.reasons import Reason
-from yolo_fs.core.timestamps import iso
+from yolo_fs.core.timestamps import local
 from yolo_fs.protocol.departments import WORKING_NAMES
 
 
@@ -473,7 +473,7 @@ def obstructions(seen: TeamOverview) -> Iterator[str]:
             yield f"{each.path}: changed here and in the team; 'yolo-fs team resolve' chooses"
     if seen.lane and seen.lane.reason:
         detail = f": {seen.lane.what}" if seen.lane.what else ""
-        since = f" since {seen.lane.since}" if seen.lane.since else ""
+        since = f" since {local(seen.lane.since)}" if seen.lane.since else ""
         yield f"{seen.lane.reason.value} at {seen.lane.remote}{since}{detail}"
     if seen.lane and seen.lane.silence:
         yield f"no bell is heard, so the remote is looked at now and then: {seen.lane.silence}"
@@ -481,7 +481,7 @@ def obstructions(seen: TeamOverview) -> Iterator[str]:
         held = [each for each in seen.waiting if each.waits_for is direction and each.reason]
         for each in held[:_FEW]:
             detail = f" ({each.what})" if each.what else ""
-            since = f" since {iso(each.since_s)}" if each.since_s else ""
+            since = f" since {local(each.since_s)}" if each.since_s else ""
             why = each.reason.with_sentence if each.reason else ""
             yield f"{each.path} waits to {direction}{since}: {why}{detail}"
         if len(held) > _FEW:
@@ -492,7 +492,7 @@ def holdings(seen: TeamOverview) -> Iterator[str]:
     """Yield who holds what since when."""
     for each in seen.leases:
         mine = " (this clone)" if each.holder == seen.clone else ""
-        since = f" since {iso(each.since_s)}" if each.since_s else ""
+        since = f" since {local(each.since_s)}" if each.since_s else ""
         yield f"{each.dept} is held by {each.holder}{mine}{since}, epoch {each.epoch}"
 
 
@@ -503,7 +503,7 @@ def others(seen: TeamOverview) -> Iterator[str]:
             continue
         facts = [f"{each.published} published"]
         if each.last_s:
-            facts.append(f"last {iso(each.last_s)}")
+            facts.append(f"last {local(each.last_s)}")
         if each.behind is not None:
             facts.append(f"{each.behind} behind, {each.ahead} to publish")
         if each.daemon_runs is False:

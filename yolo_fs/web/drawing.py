@@ -1,7 +1,7 @@
 """Draws a timeline as SVG: lanes and plots, for the page and for the report.
 
 Colours come from a stylesheet. Every text is escaped here, and no clock is read, so the same
-timeline gives the same bytes.
+timeline gives the same bytes in the same time zone.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from html import escape
 from itertools import accumulate
 from typing import NamedTuple
 
 from yolo_fs.core.reasons import safe
+from yolo_fs.core.timestamps import local
 from yolo_fs.moments.timeline import LaneBar, PlanBar, Timeline, TimeUse
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 
@@ -250,12 +251,15 @@ def _draw_time_axis(sheet: SvgSheet, scale: TimeScale, y: int) -> None:
     form = "%m-%d %H:%M" if long_s > _DAY_S else "%H:%M:%S"
     days_s = _choose_round_step(long_s / _DAY_S / fit) * _DAY_S
     step_ms = next((step for step in _TICKS_S if step * fit >= long_s), days_s) * 1_000
-    for at_ms in range(-(-scale.from_ms // step_ms) * step_ms, scale.to_ms + 1, step_ms):
-        x, label = scale.x(at_ms), spell_moment(at_ms, form)
+    offset = datetime.fromtimestamp(scale.from_ms / 1_000).astimezone().utcoffset() or timedelta()
+    ahead_ms = int(offset / timedelta(milliseconds=1))  # a day begins where it is read
+    first_ms = -(-(scale.from_ms + ahead_ms) // step_ms) * step_ms - ahead_ms
+    for at_ms in range(first_ms, scale.to_ms + 1, step_ms):
+        x, label = scale.x(at_ms), local(at_ms / 1_000, form)
         anchor = "end" if x > scale.right - RIGHT else "middle"
         sheet.add("line", x1=x, x2=x, y1=y, y2=y + 4, class_="axisline")
         sheet.add("text", label, x=x, y=y + 17, text_anchor=anchor, class_="axis")
-    begin = f"from {spell_moment(scale.from_ms)} UTC"
+    begin = f"from {spell_moment(scale.from_ms)}"
     sheet.add("text", begin, x=scale.left, y=y + 30, class_="axis")
 
 
@@ -305,9 +309,9 @@ def spell(name: str) -> str:
     return name.replace("_", " ")
 
 
-def spell_moment(at_ms: int, form: str = "%Y-%m-%d %H:%M:%S") -> str:
-    """Return milliseconds since the epoch as a date in UTC."""
-    return datetime.fromtimestamp(at_ms / 1_000, UTC).strftime(form)
+def spell_moment(at_ms: int) -> str:
+    """Return milliseconds since the epoch as people read a time."""
+    return local(at_ms / 1_000)
 
 
 def _span(took_ms: int) -> str:

@@ -83,6 +83,10 @@ export function span(seconds) {
   return `${Math.floor(s / 86400)} d ${Math.floor(s % 86400 / 3600)} h`;
 }
 
+/** Return a time in the zone of whoever looks, as the commands print it: `2026-02-19 09:00:00 +0100`. */
 export function clock(ms) {
-  return new Date(ms).toISOString().replace("T", " ").slice(0, 19);
+  const minutes = -new Date(ms).getTimezoneOffset();
+  const two = (number) => String(Math.floor(Math.abs(number))).padStart(2, "0");
+  const here = new Date(ms + minutes * 60_000).toISOString().replace("T", " ").slice(0, 19);
+  return `${here} ${minutes < 0 ? "-" : "+"}${two(minutes / 60)}${two(minutes % 60)}`;
 }

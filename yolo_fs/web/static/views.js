@@ -139,7 +139,7 @@ function detail(state, rows) {
   const at = state.ages.get(one.by);
   return el("div.detail", { "data-key": "detail", role: "region", "aria-label": `${department}, ${words(step)}` },
     el("h3", {}, `${department}: ${words(step)} is ${one.standing}`),
-    one.standing === "complete" && one.by ? el("p", {}, "Proved by ", commit(one.by), at ? ` of ${clock(at)} UTC, ${span((state.clockMs() - at) / 1000)} before` : "") : null,
+    one.standing === "complete" && one.by ? el("p", {}, "Proved by ", commit(one.by), at ? ` of ${clock(at)}, ${span((state.clockMs() - at) / 1000)} before` : "") : null,
     one.standing === "skipped" ? el("p", {}, `Skipped by rule: ${one.by}`) : null,
     one.missing.length ? el("ul.lacks", {}, one.missing.map((lack) => el("li", {}, lack))) : null,
     row.next?.step === step ? el("p", {}, turn(row.next), row.next.why ? ` ${row.next.why}` : "", row.next.writes.length ? el("span.mend", {}, `writes ${row.next.writes.join(", ")}`) : null) : null,
