@@ -555,12 +555,18 @@ def test_on_a_terminal_it_asks_for_what_the_command_line_leaves_open(root: Path)
     try:
         terminal.until("How much of the company works?")
         terminal.type("solo\n")
+        terminal.until("Who works on a phase?")
+        terminal.type("backend,marketing\n")
+        terminal.until("'marketing' is none of backend, frontend, uiux")
+        terminal.type("backend,frontend\n")
         terminal.until("Commit the files")
         terminal.type("y\n")
         terminal.until("Start the daemon?")
         terminal.type("y\n")
         assert terminal.end() == 0, terminal.shown
-        assert json.loads(tree(root)["config.json"])["company"]["team"] == "solo"
+        config = json.loads(tree(root)["config.json"])
+        assert config["company"]["team"] == "solo"
+        assert config["departments"] == {"backend": True, "frontend": True, "uiux": False}
         assert b"git add" not in terminal.shown and b"yolo-fs phase new" in terminal.shown
         shown = subprocess.check_output(["git", "-C", str(root), "log", "--format=%s"], text=True)
         assert shown == "chore(repo): add yolo\n"
@@ -664,6 +670,7 @@ def test_a_dry_run_names_no_hook_that_the_run_leaves_alone(
 def test_on_a_terminal_it_asks_before_a_hook_of_the_team_is_changed(root: Path, typed: str) -> None:
     hook = with_shared_hooks(root)
     command = [sys.executable, "-m", "yolo_fs", "init", "--team", "solo", "--commit", "--start"]
+    command += ["--departments", "backend"]
     terminal = Terminal(command, root, dict(os.environ))
     try:
         terminal.until("pre-push")

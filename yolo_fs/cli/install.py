@@ -55,6 +55,10 @@ _CHOICES = tuple(dept.value for dept in WORKING_NAMES)
 def _departments(
     _context: click.Context, _parameter: click.Parameter, text: str
 ) -> tuple[Dept, ...]:
+    return _departments_in(text)
+
+
+def _departments_in(text: str) -> tuple[Dept, ...]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in _CHOICES:
@@ -103,9 +107,9 @@ def init(
     """Make the planning tree `.yolo-planning/` in this repository.
 
     Never overwrites a file and never touches your own .gitignore; a second time it does nothing. On
-    a terminal it asks for what the command line leaves open: the team, the commit, the daemon, and
-    before it changes a hook that lies among the files of your team, as husky has it; elsewhere it
-    leaves such a hook to 'yolo-fs hooks install'.
+    a terminal it asks for what the command line leaves open: the team, its departments, the commit,
+    the daemon, the host, and before it changes a hook that lies among the files of your team, as
+    husky has it; elsewhere it leaves such a hook to 'yolo-fs hooks install'.
     """
     repository = Repository(invocation.start)
     try:
@@ -117,7 +121,10 @@ def init(
         deeds = plan(repository.root, departments, team or "")
         makes = any(isinstance(deed, Create) for deed in deeds)
         if makes and not dry_run and can_ask(invocation):
-            team, is_committed, is_started = _ask_choices(team, is_committed, is_started)
+            team = team or _ask_team()
+            departments = departments or _ask_departments()
+            is_committed = is_committed or _says_yes("Commit the files that it makes?")
+            is_started = is_started or _says_yes("Start the daemon?")
             host = host or _ask_host(repository.root)
             deeds = plan(repository.root, departments, team)
         files = uncommitted(repository, deeds) if is_committed else {}
@@ -213,15 +220,23 @@ def _left(paths: Sequence[str]) -> list[Finding]:
     ]
 
 
-def _ask_choices(team: str | None, is_committed: bool, is_started: bool) -> tuple[str, bool, bool]:
-    if team is None:
-        for row in TEAM_SIZES:
-            click.echo(f"  {row.name}: {row.does}")
-        sizes = click.Choice(tuple(TEAM_SIZE_BY_NAME))
-        team = click.prompt("How much of the company works?", type=sizes, default="company")
-    is_committed = is_committed or click.confirm("Commit the files that it makes?", default=True)
-    is_started = is_started or click.confirm("Start the daemon?", default=True)
-    return str(team), is_committed, is_started
+def _ask_team() -> str:
+    for row in TEAM_SIZES:
+        click.echo(f"  {row.name}: {row.does}")
+    sizes = click.Choice(tuple(TEAM_SIZE_BY_NAME))
+    return str(click.prompt("How much of the company works?", type=sizes, default="company"))
+
+
+def _says_yes(question: str) -> bool:
+    return click.confirm(question, default=True)
+
+
+def _ask_departments() -> tuple[Dept, ...]:
+    asked = f"Who works on a phase? ({', '.join(_CHOICES)})"
+    departments: tuple[Dept, ...] = click.prompt(
+        asked, default=DEFAULT_DEPARTMENT.value, value_proc=_departments_in
+    )
+    return departments
 
 
 def _ask_host(root: str) -> str | None:
