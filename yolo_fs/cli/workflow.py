@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,9 +24,9 @@ from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import Next
 from yolo_fs.progress.workflow import StepLook, facts_of, find_step, looks, skip, spelled_or_at_work
 from yolo_fs.protocol.departments import Dept
-from yolo_fs.reports.status import CandidateState, report
+from yolo_fs.reports.status import CandidateState, unsettled_among
 from yolo_fs.workspace.planning_tree import folder_of
-from yolo_fs.workspace.settings import load
+from yolo_fs.workspace.settings import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,6 +41,7 @@ class _PhaseLook(NamedTuple):
     """One phase of one repository, as of the branch."""
 
     repository: Repository
+    settings: Settings
     team: Team
     phase: Phase
 
@@ -60,7 +61,7 @@ def _scene(invocation: Invocation, phase: str) -> Iterator[_PhaseLook]:
         team = Team(repository, settings)
         chosen = spelled_or_at_work(repository, settings, team, phase)
         facts = facts_of(repository, settings, team, chosen)
-        yield _PhaseLook(repository, team, Phase(facts))
+        yield _PhaseLook(repository, settings, team, Phase(facts))
 
 
 @verb("next", example="yolo-fs workflow next --phase 1", parent=workflow)
@@ -71,29 +72,26 @@ def next_(invocation: Invocation, *, phase: str) -> Reply:
         progress, step_looks = scene.phase.progress, scene.looks
         loops = [loop for loop in scene.loops if not loop.is_over]
         below = folder_of(invocation.start, scene.repository.root)
-        refused = _refused_in(scene.repository)
-    turns = [(status.department.value, status.next) for status in progress.departments]
-    data: dict[str, Any] = {
-        "phase": str(progress.phase),
-        "next": _turn_as_json(scene.phase, progress.next, step_looks),
-        "departments": {
-            name: _turn_as_json(scene.phase, turn, step_looks, name) for name, turn in turns
-        },
-        "waits": {name: needs for name, _ in turns if (needs := _needs_of(scene.phase, name))},
-        "loops": loops,
-    }
-    written = {path for turn in (data["next"], *data["departments"].values()) if turn
-               for path in turn["writes"]}  # fmt: skip
-    data["refused"] = {path: why for path, why in refused.items() if path in written}
+        turns = [(status.department.value, status.next) for status in progress.departments]
+        data: dict[str, Any] = {
+            "phase": str(progress.phase),
+            "next": _turn_as_json(scene.phase, progress.next, step_looks),
+            "departments": {
+                name: _turn_as_json(scene.phase, turn, step_looks, name) for name, turn in turns
+            },
+            "waits": {name: needs for name, _ in turns if (needs := _needs_of(scene.phase, name))},
+            "loops": loops,
+        }
+        asked = filter(None, (data["next"], *data["departments"].values()))
+        data["refused"] = _refused_among(scene, {path for turn in asked for path in turn["writes"]})
     return Reply(data, show=lambda console: _show_next(console, data, loops, below))
 
 
-def _refused_in(repository: Repository) -> dict[str, str]:
-    """Return why each file that was written and is not committed is rejected or held."""
-    listing = report(repository, load(repository.root)).listing
+def _refused_among(scene: _PhaseLook, paths: Collection[str]) -> dict[str, str]:
+    """Return why those of some files that were written and not committed are rejected or held."""
     return {
         each.path: f"{each.standing.value}: {reason_and_findings(each.verdict)[0].with_sentence}"
-        for each in listing.unsettled
+        for each in unsettled_among(scene.repository, scene.settings, paths)
         if each.standing in (CandidateState.REJECTED, CandidateState.HELD)
     }
 
@@ -131,8 +129,7 @@ def skip_(invocation: Invocation, *, step: str, phase: str, because: str, agent:
         Access(repository).check_verb("workflow skip", agent)
     chosen = find_step(step)
     with _scene(invocation, phase) as scene:
-        settings, now_s = load(scene.repository.root), time.time()
-        is_new = skip(scene.repository, settings, scene.phase, chosen, because, now_s)
+        is_new = skip(scene.repository, scene.settings, scene.phase, chosen, because, time.time())
     outcome = "declared skipped" if is_new else "declared skipped already"
     data = {"step": chosen.key, "status": "skipped", "reason": because, "is_new": is_new}
     return Reply(data, show=lambda console: console.print(f"{chosen.key}: {outcome}"))

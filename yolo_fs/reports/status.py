@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -35,6 +35,7 @@ from yolo_fs.history.index import HistoryIndex, IndexedCommit
 from yolo_fs.kept.selection import KeptEntry
 from yolo_fs.kept.service import Keeper
 from yolo_fs.survey.surveyor import CachedVerdict, Surveyor, misnamed_in
+from yolo_fs.system.files import Content, read
 from yolo_fs.workspace.settings import Settings
 
 LAST_COMMITS = 10
@@ -230,6 +231,26 @@ class Reporter:
 _SHOWN: list[tuple[object, object, CandidateList]] = []
 """At most one entry: the looks and the index that were shown last, with the result. A process that
 is forked from here mostly finds both unchanged."""
+
+
+def unsettled_among(
+    repository: Repository, settings: Settings, paths: Collection[str]
+) -> Sequence[Candidate]:
+    """Return those of some artifacts that differ from the branch. Only where a file does is the
+    whole tree looked at.
+    """
+    most_bytes, tip = settings.policy.max_file_bytes, repository.head().tip
+    hash_object = repository.object_format.hash_object
+
+    def is_there_and_differs(path: str) -> bool:
+        content = read(repository.root, path, most_bytes)
+        if isinstance(content, Content):
+            return hash_object("blob", content.data).oid != repository.blob_at(tip, path)
+        return content.reason is not Reason.FILE_MISSING
+
+    if not any(map(is_there_and_differs, paths)):
+        return ()
+    return [each for each in report(repository, settings).listing.unsettled if each.path in paths]
 
 
 def _list_candidates(
