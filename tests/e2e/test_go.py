@@ -466,6 +466,29 @@ def test_a_task_that_is_not_done_goes_up_the_chain_and_comes_back(company: Compa
     assert "Blue or red?" in log
 
 
+def test_who_asks_is_started_again_once_the_branch_has_the_answer(company: Company) -> None:
+    company.configure()
+    script = company.repo.file(
+        "../slow_daemon.py",
+        "import json, os, pathlib, runpy, subprocess\n"
+        "task = os.environ['YOLO_FS_TASK']\n"
+        "stopped = pathlib.Path('../stopped-' + task.replace('/', '-'))\n"
+        "if os.environ['YOLO_FS_AGENT'].endswith('dev') and not stopped.exists():\n"
+        "    (health,) = pathlib.Path('.git/yolo-fs').rglob('health.json')\n"
+        "    pid = json.loads(health.read_text())['pid']\n"
+        "    os.kill(pid, 19)\n"
+        "    stopped.touch()\n"
+        "    subprocess.Popen(['sh', '-c', f'sleep 3; kill -CONT {pid}'], start_new_session=True)\n"
+        f"runpy.run_path({faulty_agent.__file__!r}, run_name='__main__')\n",
+    )
+    played = company.go("a", "login", program=played_by(script), YOLO_FAULT="asks-once:dev")
+    assert played.code == 0, played
+    assert (company.repo.root.parent / "stopped-01-01-T1").exists()
+    starts = [(event["agent"], event["task"]) for event in played.named("agent.started")]
+    first = starts.index(("dev", "01-01/T1"))
+    assert [agent for agent, _ in starts[first : first + 3]] == ["dev", "senior", "dev"], starts
+
+
 def test_a_question_that_goes_up_to_the_user_ends_the_run_and_the_answer_goes_down(
     company: Company,
 ) -> None:

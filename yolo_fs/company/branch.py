@@ -14,6 +14,7 @@ from yolo_fs.company.team_size import with_team
 from yolo_fs.core.ids import EscalationId, PhaseId, TaskRef
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.escalations.lines import resumes
+from yolo_fs.escalations.log import LOG
 from yolo_fs.evidence.facts import plans_of
 from yolo_fs.git.history import log
 from yolo_fs.git.repository import Repository
@@ -23,8 +24,7 @@ from yolo_fs.phase.phase import Phase
 from yolo_fs.progress.placing import obstacles_of
 from yolo_fs.progress.workflow import facts_at, facts_of
 from yolo_fs.protocol.departments import Role
-from yolo_fs.reports.status import Candidate, CandidateState, report
-from yolo_fs.system.files import Content, read
+from yolo_fs.reports.status import Candidate, CandidateState, report, unsettled_among
 from yolo_fs.workspace.settings import Settings, load, stamps_of
 
 _COMMITS_LOOKED_AT = 50
@@ -138,7 +138,7 @@ class Branch:
 
     def unsettled_of(self, act: Act) -> Sequence[Candidate]:
         """Return the files of an act that differ from the branch."""
-        return [each for each in self.unsettled() if each.path in act.writes]
+        return unsettled_among(self.repository, self.settings, act.writes)
 
     def find_obstacle(self) -> Reason | None:
         """Return why nothing may be committed now, such as a merge that is not finished."""
@@ -153,18 +153,15 @@ class Branch:
 
     def is_written_again(self, act: Act) -> bool:
         """Return whether another version of an act's files is about to be committed."""
-        if all(map(self._is_at_tip, act.writes)):
-            return False  # the report is of all files
         return any(map(_is_about_to_be_committed, self.unsettled_of(act)))
 
-    def _is_at_tip(self, path: str) -> bool:
-        """Return whether a file in the work tree is what the branch has."""
-        repository = self.repository
-        content = read(repository.root, path, self.settings.policy.max_file_bytes)
-        if not isinstance(content, Content):
-            return False
-        blob = repository.objects.object_format.hash_object("blob", content.data).oid
-        return blob == repository.blob_at(repository.head().tip, path)
+    def is_question_coming(self) -> bool:
+        """Return whether the log of escalations is about to be committed: it may say that whoever
+        has just ended asks, and did not fail.
+        """
+        log_of_phase = f"{self.phase.facts.folder}/{LOG}"
+        written = unsettled_among(self.repository, self.settings, (log_of_phase,))
+        return any(map(_is_about_to_be_committed, written))
 
     def may_still_get(self, act: Act) -> bool:
         """Return whether something of an act may still arrive."""

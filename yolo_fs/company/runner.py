@@ -724,6 +724,8 @@ class Runner:
             return True
         if waited_s < settle_s and branch.may_still_get(act):
             return False
+        if waited_s < _PENDING_S and branch.is_question_coming():
+            return False
         mine = branch.unsettled_of(act)
         if waited_s < max((_PATIENCE_S[each.standing] for each in mine), default=0.0):
             return False
