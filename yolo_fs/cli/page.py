@@ -86,8 +86,8 @@ def report(invocation: Invocation, *, phase: str, revision: str, output: str, fo
     tests, security, who signed and what it cost; in HTML then timeline, plots, artifacts with
     versions and verdicts, gates, commits.
 
-    It opens from disk without a network and holds no script and no credential. The same history and
-    journal give the same bytes.
+    It opens from disk without a network and holds no script and no credential. The same history,
+    journal and time zone give the same bytes.
     """
     if not output and form == "html":
         raise click.UsageError("Missing option '-o': an HTML report is a file.")
