@@ -22,7 +22,7 @@ from tests.e2e.test_staging import stage_something_of_every_kind
 from tests.e2e.test_states import TIMES
 from tests.support.objects import unpack
 from tests.torture.forked_daemons import ForkedDaemon
-from tests.torture.surroundings import FIRED, Ground, Writelog, settled
+from tests.torture.surroundings import FIRED, Ground, Writelog, behind, settled
 from yolo_fs.git.packs import REST_MOST
 from yolo_fs.progress.state_files import STATE_FILES
 from yolo_fs.system.failpoint import STAGES
@@ -193,7 +193,7 @@ def settles(ground: Ground, daemon: Daemon, of: str) -> None:
     try:
         settled(daemon)
     except AssertionError:
-        ground.fault(f"{of}: not settled: {daemon.repo.status()['candidates'][:3]}")
+        ground.fault(f"{daemon.repo.root.name}: {of}: not settled: {behind(daemon.repo)[:3]}")
 
 
 # --- during recovery -------------------------------------------------------------------------------------------------

@@ -252,14 +252,15 @@ def many(count: int) -> list[Artifact]:
 def settled(daemon: Daemon, within_s: float = 20.0) -> None:
     """Wait until HEAD holds what the planning tree holds, and the index has followed."""
     until(
-        lambda: is_settled(daemon.repo),
+        lambda: not behind(daemon.repo),
         "everything is committed and the index has followed",
         within_s,
     )
 
 
-def is_settled(repo: Repo) -> bool:
-    """Return whether nothing is behind: what is computed from commits is no artifact, and is never committed."""
+def behind(repo: Repo) -> list[str]:
+    """Return what is not settled: what is computed from commits is no artifact, and is never committed."""
     shown = repo.look("status", "--porcelain", "-uall", "--", PLANNING).splitlines()
-    behind = [line for line in shown if not line.rpartition("/")[2].startswith(COMPUTED)]
-    return not behind and not os.path.exists(repo.root / ".git/index.lock")
+    lines = [line for line in shown if not line.rpartition("/")[2].startswith(COMPUTED)]
+    held = ["index.lock is there"] if os.path.exists(repo.root / ".git/index.lock") else []
+    return held + lines

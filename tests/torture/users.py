@@ -15,7 +15,7 @@ from tests.e2e.artifacts import PLANNING, Artifact, artifact, mixed
 from tests.e2e.daemon import until
 from tests.e2e.repo import PASSING, Repo
 from tests.torture.forked_daemons import CALM
-from tests.torture.surroundings import Ground, Writelog, is_settled, settled
+from tests.torture.surroundings import Ground, Writelog, behind, settled
 
 # --- states ----------------------------------------------------------------------------------------------------------
 
@@ -124,7 +124,7 @@ def _states_of_one_repository(ground: Ground, count: int) -> None:
         before = repo.of_the_user()
         log.write(one)
         daemon.wait_committed([one])
-        until(lambda: is_settled(repo), "the index follows")
+        until(lambda: not behind(repo), "the index follows")
         after = repo.of_the_user()
         ground.tally.count += 1
         for name in before:
