@@ -110,6 +110,12 @@ def test_a_line_says_what_was_used(host: str, line: dict[str, object], note: Str
     assert [*notes_in(HOST_BY_NAME[host], json.dumps(line).encode() + b"\n")] == [note]
 
 
+@pytest.mark.parametrize("host", HOST_BY_NAME)
+def test_the_page_of_the_company_says_how_each_host_starts_an_agent(host: str) -> None:
+    page = (Path(__file__).parents[1] / "docs/company.md").read_text(encoding="utf-8")
+    assert f"| `{host}` |" in page.partition("## How an agent is started in its role")[2]
+
+
 @pytest.mark.parametrize(
     "line",
     [

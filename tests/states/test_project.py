@@ -54,6 +54,11 @@ def known(names: int, **more: Any) -> PhaseFacts:
     return replace(found, filed=timed)
 
 
+def minute_of(name: str) -> str:
+    """Return when `known` has an artifact committed."""
+    return iso(60 * (ORDER.index(name) + 1))
+
+
 def _name(commit: str) -> str:
     return commit.removeprefix("commit of ")
 
@@ -102,9 +107,10 @@ def test_the_last_write_says_what_the_fold_says() -> None:
 
 def test_the_times_are_those_of_the_commits() -> None:
     last = written(known(len(ORDER)))[-1]
-    assert last["started_at"] == iso(60)
-    assert last["steps"]["planning"]["started_at"] == iso(60 * 4)
-    assert last["steps"]["planning"]["completed_at"] == iso(60 * 5)
+    planning = last["steps"]["planning"]
+    assert last["started_at"] == minute_of("critique.jsonl")
+    assert planning["started_at"] == minute_of("01-01.plan.jsonl")
+    assert planning["completed_at"] == minute_of("01-02.plan.jsonl")
 
 
 @pytest.mark.parametrize("names", range(1, len(ORDER) + 1))
