@@ -90,6 +90,7 @@ def test_the_user_accepts_the_risk_of_a_department(
         ("decide", "accept-risk", "backend", "--reason", "x"),
         ("answer", "ESC-01-01-T1", "1"),
         ("workflow", "skip", "research", "--reason", "x"),
+        ("squash", "1", "--write"),
     ],
 )
 def test_what_a_person_decides_no_agent_of_a_run_decides(

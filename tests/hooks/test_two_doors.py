@@ -214,6 +214,13 @@ def test_a_verb_of_ours_speaks_for_the_agent_of_the_session_alone(
     assert not is_denied or "speaks for nobody else" in refusal
 
 
+@pytest.mark.parametrize("session", ["yolo-dev", "yolo-lead"])
+def test_a_branch_of_a_whole_phase_is_the_users_to_make(team: Team, session: str) -> None:
+    refusal = hook(team, session, "Bash", {"command": "yolo-fs squash 1 --write"})
+    assert "person" in refusal or "user" in refusal, refusal
+    assert not hook(team, session, "Bash", {"command": "yolo-fs squash 1"})
+
+
 @pytest.mark.parametrize(
     "command", ["chmod -x", "chmod 644", "chmod --reference=a", "chattr +i", "chown x", "mkdir -p"]
 )

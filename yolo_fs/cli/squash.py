@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
-from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, refuse_agents, verb
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import counted, safe, shortened
 from yolo_fs.git.repository import Repository
@@ -34,7 +34,11 @@ def squash(
     The branch that you are on stays as it is, and nothing is pushed. The commit has the tree of
     HEAD; below it is what was there before the phase began. 'yolo-fs verify' accepts it, and the
     evidence of the phase holds on it. Merge it instead of the many commits.
+
+    A branch is the user's: no agent makes it with --write.
     """
+    if write:
+        refuse_agents("Leave --write out to see what it would make.")
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
         team = Team(repository, settings)

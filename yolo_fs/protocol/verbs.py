@@ -68,6 +68,7 @@ OWN_VERBS = (
     _verb_for_person("service install"),
     _verb_for_person("service uninstall"),
     _verb_for_person("adopt", only_with=("--write",), writes=("--report",), reads=("--from",)),
+    _verb_for_person("squash", only_with=("--write",)),
     _verb_for_person("kept restore", writes=("--to",)),
     _verb_for_person("kept prune"),
     _verb_for_person("go", never_with=("--dry-run",)),
@@ -111,8 +112,7 @@ OWN_VERBS = (
     OwnVerb("escalate resolve", reads=("--message",), speaks_by=("--as", "--by")),
     *map(OwnVerb, (
         "phase list", "phase new", "start", "logs", "service print", "status", "inbox", "log",
-        "config show", "squash",
-        "resume", "validate",
+        "config show", "resume", "validate",
         "kept list", "kept show", "verify", "events", "dept cleanup", "dept show", "gate check",
         "gate list", "gate wait", "gate why", "explain", "new",
         "workflow check", "workflow complete", "workflow next",
