@@ -157,6 +157,25 @@ def test_what_departments_hand_each_other_is_integrated_again_once_it_has_change
     assert "integration-gate-result.jsonl is older than api-contracts.jsonl" in str(step.missing)
 
 
+def test_a_department_is_dropped_with_its_source_or_not_at_all(tmp_path: Path) -> None:
+    ground = Ground((Dept.BACKEND, Dept.FRONTEND), is_one_number=False)
+    whole = ground.whole(Random(0))
+    worked = max(at for at, one in enumerate(whole) if one.name == ground.source(Dept.FRONTEND))
+    needs_backend = {
+        "type": "owner_review", "phase": "01", "departments_needed": ["backend"],
+        "dispatch_order": ["backend"], "priorities": ["tokens"], "risks": [],
+    }  # fmt: skip
+    one = committed(tmp_path / "work", ground, whole[: worked + 1], Random(7))
+    puts(one, {"owner-review.jsonl": json.dumps(needs_backend) + "\n"})
+
+    def departments() -> list[Dept]:
+        return [status.department for status in one.phase().progress.departments]
+
+    assert departments() == [Dept.BACKEND, Dept.FRONTEND], "its source would ship unverified"
+    git(one.root, "revert", "--no-edit", one.commits[worked])
+    assert departments() == [Dept.BACKEND]
+
+
 @pytest.mark.parametrize("department", [Dept.BACKEND, Dept.FRONTEND])
 def test_what_is_changed_after_a_fail_of_the_integration_gate_is_reviewed_verified_and_audited(
     tmp_path: Path, department: Dept

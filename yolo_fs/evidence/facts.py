@@ -8,11 +8,12 @@ overrides it. See docs/dev/sources.md#document-002.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
@@ -121,34 +122,39 @@ class Switches(NamedTuple):
     """The departments that the Owner of the phase needs; empty for all that are configured."""
     order: tuple[Dept, ...] = ()
     """The order in which the Owner of the phase dispatches them; empty for that of the tables."""
-    failed: frozenset[Dept] = frozenset()
-    """The departments of which a verdict says FAIL: dropping one answers it no more than a skip."""
+    begun: frozenset[Dept] = frozenset()
+    """The departments that nobody can drop: a verdict on them says FAIL, or a task of theirs is on
+    the branch. Dropping one would ship its source unverified; a revert of the source drops it.
+    """
 
     @property
     def departments(self) -> tuple[Dept, ...]:
         """The active departments, backend first.
 
         These are the departments whose flags are on, limited to those that the Owner needs, and
-        those that have failed. The workflow only orders them.
+        those that nobody can drop any more. The workflow only orders them.
         """
         wanted = self.config.departments
         flagged = {row.name for row in WORKING if wanted.get(row.name, row.is_default)}
-        active = (flagged & self.needed or flagged or {DEFAULT_DEPARTMENT}) | self.failed
+        active = (flagged & self.needed or flagged or {DEFAULT_DEPARTMENT}) | self.begun
         return tuple(row.name for row in WORKING if row.name in active)
 
-    def of_phase(self, filed: Iterable[Filed]) -> Switches:
-        """Return the switches of a phase with these artifacts, after its Owner's last review."""
+    def of_phase(self, filed: Iterable[Filed], done: Container[str] = ()) -> Switches:
+        """Return the switches of a phase with these artifacts, after its Owner's last review.
+
+        `done`: the tasks that are on the branch, each spelled by `key_of_task`.
+        """
         valid = [artifact for artifact in filed if artifact.valid]
         reviews = (each for each in valid if each.place.artifact.kind == _REVIEW)
         lines = [line for review in reviews for line in review.lines]
-        failed = frozenset(_find_failed(valid))
+        begun = frozenset(chain(_find_failed(valid), _find_worked(valid, done)))
         if not lines:
-            return self._replace(needed=frozenset(), order=(), failed=failed)
+            return self._replace(needed=frozenset(), order=(), begun=begun)
         order, needed = (
             tuple(Dept(name) for name in texts(lines[-1].get(key)) if name in DEPARTMENT_BY_NAME)
             for key in ("dispatch_order", "departments_needed")
         )
-        return self._replace(needed=frozenset(needed), order=order, failed=failed)
+        return self._replace(needed=frozenset(needed), order=order, begun=begun)
 
     @property
     def several_departments(self) -> bool:
@@ -161,6 +167,13 @@ def _find_failed(artifacts: Iterable[Filed]) -> Iterator[Dept]:
         is_verdict = each.place.artifact.kind in STEP_OF_VERDICT
         if is_verdict and any(line.get("r") == "FAIL" for line in each.lines):
             yield Dept(each.place.department)
+
+
+def _find_worked(artifacts: Sequence[Filed], done: Container[str]) -> Iterator[Dept]:
+    plans = plans_in(artifacts)
+    for plan in plans:
+        if any(key_of_task(plans, plan, str(task.get("id"))) in done for task in plan.tasks):
+            yield plan.department
 
 
 @dataclass(frozen=True)

@@ -356,13 +356,14 @@ class Team:
 
     def _phase(self, phase: PhaseId, filed: Sequence[Filed], switches: Switches) -> PhaseFacts:
         own = tuple(filed)
-        switches = switches.of_phase(own)
         going_on = {
             artifact.place.artifact.kind for artifact in own if artifact.valid and goes_on(artifact)
         }
         asking = {kind for asks in going_on for kind in ROUNDS_OF[asks]}
         is_only = phase.number not in self._doubled
         signed_off, signed_at = self._sign_off(phase, own) if is_only else ("", NOWHERE)
+        done = dict(self._find_done_tasks(own))
+        switches = switches.of_phase(own, done)
         if not signed_off:
             asking |= JUDGED_BY.keys()
         is_open = not (signed_off or _is_said_complete(own, int(phase.number)))
@@ -372,7 +373,7 @@ class Team:
             filed=own,
             switches=switches,
             commits=self._find_named_commits(own),
-            task_commits=dict(self._find_done_tasks(own)),
+            task_commits=done,
             undone=dict(self._tasks_undone(own, signed_at)) if self._has_undone else {},
             signed_off=signed_off,
             signed_off_at=signed_at,
