@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 COLUMNS, ROWS = 100, 26
 WITHIN_S = 120.0
 PROMPT = "$ "
-MOST_WAIT_S = 0.4
+MOST_WAIT_S = 0.3
 """However long a command takes before it prints something more."""
 LEAST_S = 0.12
 """A frame that lasts for less is left out."""
@@ -59,19 +59,19 @@ class Scene(NamedTuple):
 
     typed: str
     shows: str = ""
-    reading_s: float = 0.6
+    reading_s: float = 0.4
     """How long the viewer has before the next command is typed."""
 
 
 SCENES = (
     Scene("# A daemon watches this repository. An agent hands over a file, and forgets a key:"),
-    Scene("cp ~/draft.jsonl critique.jsonl; cat critique.jsonl", reading_s=2.0),
-    Scene("yolo-fs status | head -2", "'sug' is absent", 3.0),
+    Scene("cp ~/draft.jsonl critique.jsonl; cat critique.jsonl", reading_s=1.6),
+    Scene("yolo-fs status | head -2", "'sug' is absent", 2.5),
     Scene("# Refused, with the reason. The agent mends it:"),
-    Scene("cp ~/mended.jsonl critique.jsonl; cat critique.jsonl", reading_s=2.0),
-    Scene("git log --oneline --stat -1 -- .", "docs(01): critique and gap analysis", 2.5),
+    Scene("cp ~/mended.jsonl critique.jsonl; cat critique.jsonl", reading_s=1.6),
+    Scene("git log --oneline --stat -1 -- .", "docs(01): critique and gap analysis", 2.0),
     Scene("# Checked, and committed alone. What is a gate waiting for?"),
-    Scene("yolo-fs gate why all-depts", "backend has no summary", 3.0),
+    Scene("yolo-fs gate why all-depts", "backend has no summary", 2.5),
     Scene("clear", reading_s=0.2),
     Scene("# The whole company, from an intent to the sign-off, by agents that follow a script:"),
     Scene("yolo-fs demo", "shipped: ", 0.2),
@@ -134,7 +134,7 @@ class Screen:
         """Type a command, wait for its end, and leave it on the screen for as long as it is read."""
         for word in scene.typed.split(" "):
             os.write(self._mine, f"{word} ".encode())
-            self._read_for(0.09)
+            self._read_for(0.05)
         os.write(self._mine, b"\n")
         self._read_until_prompt()
         shown = "\n".join(self._screen.display)
