@@ -205,7 +205,8 @@ def command_to_commit(paths: Sequence[str]) -> str:
 def find_uncommitted(repository: Repository) -> Finding | None:
     """Return what names the files of `init` that lie in the work tree and that nobody commits.
 
-    The daemon commits those that are artifacts, and what git ignores is kept out on purpose.
+    The daemon commits those that are artifacts, and what git ignores is kept out on purpose; other
+    rules that hold files are told by themselves.
     """
     root, tip = repository.root, repository.head().tip
     paths = (f"{PLANNING_ROOT}/{name}" for name in (*template(), *RULES))
@@ -215,9 +216,11 @@ def find_uncommitted(repository: Repository) -> Finding | None:
         for path in missing
         if classify(path) is None and isinstance(stamp_of(root, path), Stamp)
     ]
-    if missing:
-        ignored = {path for path, _ in _match_ignores(repository, missing)}
-        missing = [path for path in missing if path not in ignored]
+    rules = PathRules(repository)
+    try:
+        missing = [path for path in missing if not rules.reason_to_hold(path, in_head=False)]
+    finally:
+        rules.close()
     if not missing:
         return None
     more = f", like {len(missing) - 1} more" if len(missing) > 1 else ""
