@@ -191,6 +191,8 @@ def _draw_phase(console: Console, phase: PhaseBoard, *, verbose: bool) -> None:
     _draw_whole(console, progress, verbose=verbose)
     _draw_plans(console, progress, verbose=verbose)
     _draw_gates(console, phase, verbose=verbose)
+    if left := phase.pace.sentence:
+        console.print(f"  {left}", style="dim")
     if cause := phase.root_cause:
         run = f"; run: {cause.command}" if cause.command else ""
         console.print(f"  root cause: {safe(cause.sentence + run, 800)}", style="bold yellow")

@@ -255,6 +255,8 @@ def _phase(phase: PhaseBoard, width: int) -> Iterator[ScreenLine]:
         if not gate.is_open:
             yield ScreenLine(f"  gate {gate.name} closed: {_lacks(gate)}", "yellow")
     yield ScreenLine(f"  {phase.sign_off.sentence}")
+    if left := phase.pace.sentence:
+        yield ScreenLine(f"  {left}", "dim")
     if progress.next and progress.next.command:
         runs = f"  {progress.next.agent} runs: {progress.next.command}"
         yield ScreenLine(runs, is_command=True)

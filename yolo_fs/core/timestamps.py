@@ -55,6 +55,18 @@ def local(at: float | datetime | str, form: str = "%Y-%m-%d %H:%M:%S %z") -> str
     return here.strftime(form) if here else str(at or "")
 
 
+def span(seconds: float) -> str:
+    """Return a length of time in its largest unit, as the board does."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600} h"
+
+
 def untimely(
     of: str, written: str, now: datetime, path: str, line: int, at: str
 ) -> Iterator[Finding]:

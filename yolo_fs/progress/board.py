@@ -14,6 +14,7 @@ from yolo_fs.agents.access import out_of_lane
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Finding
+from yolo_fs.core.timestamps import span
 from yolo_fs.escalations.log import as_json
 from yolo_fs.evidence.facts import PlanStatus, Switches
 from yolo_fs.git.repository import Repository
@@ -21,12 +22,16 @@ from yolo_fs.history.team import Team, loops_of
 from yolo_fs.loops.facts import LoopProgress
 from yolo_fs.phase.acts import act_for
 from yolo_fs.phase.phase import Phase
-from yolo_fs.phase.progress import DepartmentStatus, Next, StepStatus
+from yolo_fs.phase.progress import DepartmentStatus, Next, StepStanding, StepStatus
 from yolo_fs.phase.root_cause import RootCause, root_cause
 from yolo_fs.phase.waits import Alarm, Deadlock
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.schemas.config import Config
 from yolo_fs.workspace.settings import Settings
+
+_LEAST_STEPS = 2
+"""Steps that were worked on before their pace says anything."""
+_LEAST_S = 60
 
 
 class Pace(NamedTuple):
@@ -42,6 +47,11 @@ class Pace(NamedTuple):
     """Time of its last commit, in seconds since the epoch."""
     left_s: int
     """Estimated seconds for the remaining steps, at the pace so far; 0 where unknown."""
+
+    @property
+    def sentence(self) -> str:
+        """How long it may still take; empty where that is unknown or no longer matters."""
+        return f"about {span(self.left_s)} left at this pace" if self.left_s >= _LEAST_S else ""
 
 
 @dataclass(frozen=True)
@@ -77,8 +87,14 @@ class PhaseBoard(Phase):
             for status in self.progress.every_step
         ]
         steps = sum(owed)
-        left_s = (last_s - began_s) * (steps - done) // done if done else 0
-        return Pace(done, steps, began_s, last_s, 0 if self.is_complete else left_s)
+        every = self.progress.every_step
+        # A step that was skipped took no time, one that blocks nobody may be left out, and the time
+        # before the first commit is not known.
+        worked = sum(status.standing is StepStanding.COMPLETE for status in every)
+        left = sum(status.step.blocking and not status.is_passed for status in every)
+        is_known = worked >= _LEAST_STEPS and not self.is_complete
+        left_s = (last_s - began_s) * left // (worked - 1) if is_known else 0
+        return Pace(done, steps, began_s, last_s, left_s)
 
     def as_json(self) -> dict[str, Any]:
         """Return the phase as `status --json` shows it."""
