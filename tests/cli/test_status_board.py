@@ -537,3 +537,22 @@ def drawn_of(found: Board, *, verbose: bool = False) -> str:
     out = io.StringIO()
     draw_board(console_for(out), found, verbose=verbose)
     return out.getvalue()
+
+
+def test_why_a_file_is_refused_is_what_refuses_it_and_no_remark_of_an_earlier_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    team = Team(tmp_path / "work")
+    good = {"id": "C1", "cat": "gap", "sev": "major", "q": "Rate limit?", "ctx": "x", "sug": "5",
+            "st": "open", "cf": 90, "rd": 1}  # fmt: skip
+    lines = (good | {"mood": "bad"}, good | {"id": "C2", "sev": "loud"})
+    team.artifact("critique.jsonl", "".join(f"{json.dumps(line)}\n" for line in lines))
+    os.utime(team.root / ".yolo-planning/phases/01-auth/critique.jsonl", (1e9, 1e9))
+    capsys.readouterr()
+    assert run(["status", "--json", "-C", str(team.root)]) == Exit.DONE
+    (refused,) = json.loads(capsys.readouterr().out)["data"]["candidates"]
+    assert refused["reason"] == "unknown_value"
+    assert [each["level"] for each in refused["findings"]] == ["error", "warning"]
+    run(["resume", "-C", str(team.root)])
+    assert "critique.jsonl:2 at /sev: unknown_value" in capsys.readouterr().out
