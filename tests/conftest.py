@@ -41,6 +41,16 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.fixture
+def no_second_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give a file system without hard links, such as exFAT."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown() -> None:
     """Forget the identity that a command within this process has taken from a test's environment."""

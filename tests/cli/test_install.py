@@ -404,6 +404,15 @@ def test_told_to_commit_it_commits_what_it_made_and_nothing_of_the_users(
     assert run(["verify", "-C", str(root)]) == Exit.DONE
 
 
+@pytest.mark.usefixtures("no_second_names")
+def test_on_a_file_system_without_hard_links_it_makes_and_commits_the_same(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, answer = init(root, capsys, "--commit")
+    assert code == Exit.DONE and answer["data"]["commit"] and answer["findings"] == []
+    assert git(root, "status", "--porcelain") == ""
+
+
 def test_told_to_commit_it_makes_nothing_as_long_as_nobody_may_commit(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

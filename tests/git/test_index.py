@@ -32,16 +32,6 @@ def index_lock(user: User) -> Path:
     return user.root / ".git/index.lock"
 
 
-@pytest.fixture
-def late_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file system without second names: the index cannot be put in place together with the branch."""
-
-    def refuse(*_: object) -> None:
-        raise PermissionError(1, "Operation not permitted")
-
-    monkeypatch.setattr(os, "link", refuse)
-
-
 def entry(user: User, data: str, flag: str = "H") -> str:
     return f"{flag} 100644 {user.text('hash-object', '--stdin', given=data.encode())} 0"
 
@@ -107,7 +97,7 @@ def test_what_the_user_has_marked_stays_marked_with_the_content_that_is_committe
     one = engine(user)
     one.put_and_follow(PLAN, LINE)
     if is_late:
-        request.getfixturevalue("late_index")
+        request.getfixturevalue("no_second_names")
     for option in MARKS[mark]:
         user.git("update-index", option, "--", PLAN)
     before = user.snapshot()["index"].split(b"\0")
@@ -126,7 +116,7 @@ def test_what_the_user_has_marked_stays_marked_with_the_content_that_is_committe
 
 
 def test_a_mark_is_owed_while_another_git_holds_the_index(
-    user: User, engine: Engines, late_index: None, monkeypatch: pytest.MonkeyPatch
+    user: User, engine: Engines, no_second_names: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = engine(user)
     one.put_and_follow(PLAN, LINE)
@@ -166,7 +156,7 @@ def test_the_stash_the_configuration_and_the_work_tree_stay(user: User, engine: 
     ) == before
 
 
-@pytest.mark.usefixtures("late_index")
+@pytest.mark.usefixtures("no_second_names")
 def test_without_following_the_artifact_would_be_staged_for_removal(
     user: User, engine: Engines
 ) -> None:
@@ -264,7 +254,7 @@ def test_a_file_that_became_a_folder_is_followed(user: User, engine: Engines) ->
     assert user.git("status", "--porcelain") == b""
 
 
-@pytest.mark.usefixtures("late_index")
+@pytest.mark.usefixtures("no_second_names")
 def test_a_file_that_the_user_staged_where_the_folder_is_stays_and_the_other_paths_follow(
     user: User, engine: Engines
 ) -> None:
@@ -441,7 +431,7 @@ def test_a_lock_of_somebody_else_stays(user: User, engine: Engines) -> None:
 # --- when the index cannot be written, and after a restart ---
 
 
-@pytest.mark.usefixtures("late_index")
+@pytest.mark.usefixtures("no_second_names")
 def test_a_held_index_is_left_alone_and_followed_later(user: User, engine: Engines) -> None:
     one = engine(user)
     one.put(PLAN, LINE)
@@ -453,7 +443,7 @@ def test_a_held_index_is_left_alone_and_followed_later(user: User, engine: Engin
     assert one.follower.follow() and user.git("status", "--porcelain") == b""
 
 
-@pytest.mark.usefixtures("late_index")
+@pytest.mark.usefixtures("no_second_names")
 def test_a_held_index_is_told_however_long_its_path_is(make: Make, engine: Engines) -> None:
     user = make("/".join(["d" * 60] * 4))
     one = engine(user)
@@ -462,7 +452,7 @@ def test_a_held_index_is_told_however_long_its_path_is(make: Make, engine: Engin
     assert not one.follower.follow()
 
 
-@pytest.mark.usefixtures("late_index")
+@pytest.mark.usefixtures("no_second_names")
 def test_the_note_survives_a_restart(user: User, engine: Engines) -> None:
     engine(user).put(PLAN, LINE)
     restarted = IndexSync(engine(user).repository)
@@ -471,7 +461,7 @@ def test_the_note_survives_a_restart(user: User, engine: Engines) -> None:
     assert IndexSync(engine(user).repository).pending == {}
 
 
-@pytest.mark.usefixtures("late_index")
+@pytest.mark.usefixtures("no_second_names")
 def test_versions_made_while_the_index_was_held_are_followed_after_a_restart(
     user: User, engine: Engines
 ) -> None:
@@ -523,7 +513,7 @@ def test_a_note_that_says_something_else_is_no_note(
     assert IndexSync(repository).follow()
 
 
-@pytest.mark.usefixtures("late_index")
+@pytest.mark.usefixtures("no_second_names")
 def test_a_user_commit_before_the_index_followed_is_seen(user: User, engine: Engines) -> None:
     """The user's commit took the artifact back; the index is right then, and nothing is put in."""
     one = engine(user)
@@ -543,7 +533,7 @@ def at(stage: str, acts: list[Callable[[], object]], monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(failpoint, "reach", reach)
 
 
-@pytest.mark.usefixtures("late_index")
+@pytest.mark.usefixtures("no_second_names")
 def test_a_hard_reset_between_our_look_and_our_update_is_not_undone(
     user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -555,7 +545,7 @@ def test_a_hard_reset_between_our_look_and_our_update_is_not_undone(
     assert user.git("diff", "--cached") == b"" and user.staged(PLAN) == ""
 
 
-@pytest.mark.usefixtures("late_index")
+@pytest.mark.usefixtures("no_second_names")
 def test_what_was_put_in_while_the_user_switched_branches_is_taken_out_again(
     user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -570,7 +560,7 @@ def test_what_was_put_in_while_the_user_switched_branches_is_taken_out_again(
     assert user.staged(PLAN) == entry(user, LINE)
 
 
-@pytest.mark.usefixtures("late_index")
+@pytest.mark.usefixtures("no_second_names")
 def test_it_is_taken_out_later_where_the_index_is_held_at_that_moment(
     user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -587,7 +577,7 @@ def test_it_is_taken_out_later_where_the_index_is_held_at_that_moment(
     assert one.follower.follow() and user.git("diff", "--cached") == b""
 
 
-@pytest.mark.usefixtures("late_index")
+@pytest.mark.usefixtures("no_second_names")
 def test_a_version_that_another_branch_has_is_what_the_index_gets_there(
     user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -600,7 +590,7 @@ def test_a_version_that_another_branch_has_is_what_the_index_gets_there(
     assert user.staged(PLAN) == entry(user, LINE)
 
 
-@pytest.mark.usefixtures("late_index")
+@pytest.mark.usefixtures("no_second_names")
 def test_what_the_user_stages_on_the_branch_they_switched_to_stays(
     user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:

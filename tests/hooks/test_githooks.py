@@ -176,6 +176,19 @@ def test_a_second_install_keeps_everything(root: Path, layout: Layout) -> None:
     assert everything(root) == before
 
 
+@pytest.mark.usefixtures("no_second_names")
+def test_a_program_in_a_hooks_place_goes_aside_and_comes_back_without_hard_links(
+    root: Path,
+) -> None:
+    write(root / ".git/hooks/pre-push", "#!/usr/bin/env python3\n")
+    before = everything(root)
+    install(root)
+    assert "#!/usr/bin/env python3\n" not in (root / ".git/hooks/pre-push").read_text()
+    assert broken(root) == []
+    uninstall(root)
+    assert everything(root) == before
+
+
 @pytest.mark.proves("hosts:16")
 def test_what_stands_around_a_section_is_kept_to_the_byte(root: Path) -> None:
     plain(root)

@@ -619,6 +619,15 @@ def test_a_file_with_a_second_name_is_not_written_over(directory: Path, tmp_path
     assert (tmp_path / "victim").read_text() == "mine"
 
 
+@pytest.mark.usefixtures("no_second_names")
+def test_without_hard_links_a_new_file_is_written_and_one_that_is_there_is_not(
+    tmp_path: Path,
+) -> None:
+    assert store.place_file(str(tmp_path), "a/x", b"new", None) is None
+    assert store.place_file(str(tmp_path), "a/x", b"other", None) is Reason.BEING_WRITTEN
+    assert (tmp_path / "a/x").read_bytes() == b"new" and os.listdir(tmp_path / "a") == ["x"]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_what_root_creates_belongs_to_whom_the_folder_belongs_and_nothing_else_changes_hands(
     tmp_path: Path,

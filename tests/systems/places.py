@@ -335,6 +335,20 @@ def _on(kind: str) -> Place:
 
 
 @contextmanager
+def _exfat(ground: Ground) -> Iterator[Walk]:
+    """As on a stick: names without case, no links of either kind, one mode for all."""
+    if not shutil.which("mkfs.exfat"):
+        raise SkipError("exfatprogs is not installed")
+    place = ground.room_to_mount()
+    image = place.with_suffix(".image")
+    with open(image, "wb") as file:
+        file.truncate(512 << 20)
+    subprocess.run(["mkfs.exfat", str(image)], check=True, capture_output=True)
+    with _mount("-t", "exfat,exfat-fuse", "-o", "loop,umask=077", str(image), str(place)):
+        yield Walk(_begun(_seat(place)))
+
+
+@contextmanager
 def _planning_tree_elsewhere(ground: Ground) -> Iterator[Walk]:
     """The planning tree is a mount, as a volume of a container is: no rename leads in or out."""
     seat = _begun(_seat(ground.place))
@@ -546,6 +560,7 @@ PLACES: Mapping[str, Mapping[str, Place]] = {
     },
     "file system": {
         **{kind: _on(kind) for kind in IMAGES},
+        "exFAT": _exfat,
         "FUSE: bindfs": _by("bindfs", "{place}/lower"),
         "FUSE: fuse-overlayfs": _by(
             "fuse-overlayfs",

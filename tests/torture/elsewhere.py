@@ -28,6 +28,8 @@ IMAGES = {
 }
 """File system → what makes an image of it; nothing where none is needed."""
 
+_HAS_UNICODE = Path("/sys/fs/ext4/features/casefold")
+
 
 def file_systems(ground: Ground, count: int) -> None:
     """Kill a daemon between writes in a repository on another file system, with all settings as shipped."""
@@ -65,6 +67,8 @@ def mounted(ground: Ground, kind: str) -> Path:
             make = IMAGES[kind]
             if not shutil.which(make[0]):
                 raise SkipError(f"{make[0]} is not installed")
+            if kind == "ext4 casefold" and not _HAS_UNICODE.exists():
+                raise SkipError("the kernel is built without CONFIG_UNICODE")
             with open(image, "wb") as file:
                 file.truncate(512 << 20)
             subprocess.run([*make, str(image)], check=True, capture_output=True)

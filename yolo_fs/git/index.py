@@ -7,7 +7,6 @@ commit would apply. See docs/dev/faults.md#f05, #f21, #f22 and #f32.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from yolo_fs.git.runner import Conversation, GitError
 from yolo_fs.system import failpoint
 from yolo_fs.system.files import Stamp, stamp_at
 from yolo_fs.system.in_place import ScratchRecord
-from yolo_fs.system.store import environment
+from yolo_fs.system.store import NO_SECOND_NAMES, environment
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -36,8 +35,6 @@ _MARKS: Mapping[str, Callable[[str], bool]] = MappingProxyType(
     }
 )
 """Option of `update-index` → whether a tag of `ls-files -v` says that an entry has its mark."""
-_NO_SECOND_NAMES = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK)
-"""Errors of a file system without hard links, or without any between these two folders."""
 CONFLICT = "conflict"
 """Stands for the id of an unmerged entry."""
 
@@ -116,7 +113,7 @@ class IndexDraft:
         except FileExistsError:
             raise YoloError(Reason.INDEX_LOCKED) from None
         except OSError as error:
-            if error.errno not in _NO_SECOND_NAMES:
+            if error.errno not in NO_SECOND_NAMES:
                 with environment("index"):
                     raise
             yield  # the index follows later
@@ -501,7 +498,7 @@ def _link_anew(path: str, name: str) -> None:
     try:
         os.link(path, name)
     except OSError as error:  # also to a file of another user, such as an index that root left
-        if error.errno not in _NO_SECOND_NAMES:
+        if error.errno not in NO_SECOND_NAMES:
             raise
         import shutil
 

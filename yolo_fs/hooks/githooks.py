@@ -28,7 +28,14 @@ from yolo_fs.git.runner import run_as_user
 from yolo_fs.hooks.script import BEGIN, END, HINTED, MADE_BY_US, script, section
 from yolo_fs.protocol.hooks import GIT_HOOKS
 from yolo_fs.system.files import Content, read
-from yolo_fs.system.store import environment, opened, private_directory, write_atomic, write_json
+from yolo_fs.system.store import (
+    NO_SECOND_NAMES,
+    environment,
+    opened,
+    private_directory,
+    write_atomic,
+    write_json,
+)
 from yolo_fs.workspace.own_files import HOOKS
 from yolo_fs.workspace.settings import load
 
@@ -470,9 +477,14 @@ def _placed(repository: Repository, path: str) -> tuple[str, str | None]:
 def _move(repository: Repository, deed: HookFileMove) -> None:
     with _opened(repository, deed.source) as (source, old), _opened(repository, deed.path) as to:
         folder, name = to
-        # Unlike a rename, it never overwrites.
-        os.link(old, name, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False)
-        os.unlink(old, dir_fd=source)
+        try:  # Unlike a rename, it never overwrites.
+            os.link(old, name, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in NO_SECOND_NAMES or name in os.listdir(folder):
+                raise
+            os.rename(old, name, src_dir_fd=source, dst_dir_fd=folder)
+        else:
+            os.unlink(old, dir_fd=source)
 
 
 def _write(repository: Repository, deed: HookFileChange) -> None:

@@ -169,6 +169,8 @@ class FileCommitter:
         try:
             with locked(states_lock(repository), _PATIENCE_S):
                 made = committer.commit([request], head, within=within)
+            with contextlib.suppress(YoloError):  # where it could not move with the branch
+                index.follow()
         finally:
             index.close()
             branches.close()

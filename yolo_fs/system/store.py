@@ -43,6 +43,8 @@ OWN = 0o600
 """Mode of our own files."""
 SHARED = 0o644
 """Mode of files that agents and scripts read as well."""
+NO_SECOND_NAMES = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK)
+"""Errors of a file system without hard links, or without any between these two folders."""
 
 _SIZE_LIMIT_BYTES = 8 * 1024 * 1024
 _BLOCK_BYTES = 1 << 16
@@ -695,16 +697,27 @@ def _is_placed(folder: int, name: str, data: bytes, expected: bytes | None) -> b
     try:
         _write_new(folder, temporary, data, durable=False, mode=SHARED)
         if expected is None:
-            with contextlib.suppress(FileExistsError):
-                os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-                return True
-        elif _content_of(folder, name, len(expected)) == expected:
+            return _is_new(folder, name, temporary, data)
+        if _content_of(folder, name, len(expected)) == expected:
             os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
             return True
         return False
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=folder)
+
+
+def _is_new(folder: int, name: str, temporary: str, data: bytes) -> bool:
+    """Give a written file its name where there is none: unlike a rename, it never overwrites."""
+    with contextlib.suppress(FileExistsError):
+        try:
+            os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError as error:
+            if error.errno not in NO_SECOND_NAMES:
+                raise
+            _write_new(folder, name, data, durable=False, mode=SHARED)
+        return True
+    return False
 
 
 def sync_file(root: str, path: str) -> None:
