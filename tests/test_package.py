@@ -6,7 +6,6 @@ and with all of them.
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import os
 import re
@@ -14,19 +13,19 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
-from tools.sbom import components
+from tools.sbom import EXTRAS, bill
 from yolo_fs import __version__
 
 ROOT = Path(__file__).parent.parent
-EXTRAS = sorted(
-    set(importlib.metadata.metadata("yolo-fs").get_all("Provides-Extra") or ()) - {"dev", "fuzz"}
-)
 FROM_THE_REGISTRY = pytest.mark.skipif(
     not os.environ.get("YOLO_PACKAGE"), reason="YOLO_PACKAGE=1 installs from the registry"
 )
@@ -107,6 +106,10 @@ def test_it_installs_from_the_registry(extras: str, built: Path, tmp_path: Path)
     use(tmp_path / "shop", home / "bin/yolo-fs")
     manual = home / "share/man/man1/yolo-fs.1"
     assert manual.is_file()
+    words = [home / "bin/pip", "list", "--format=json", "--disable-pip-version-check"]
+    there = json.loads(subprocess.run(words, check=True, capture_output=True).stdout)
+    names = {canonicalize_name(each["name"]) for each in there} - {"pip", "setuptools", "yolo-fs"}
+    assert names == listed(*extras.split(","))
 
 
 @FROM_THE_REGISTRY
@@ -149,16 +152,56 @@ def use(shop: Path, *program: str | Path) -> None:
     assert said(*program, "--version").strip() == f"yolo-fs, version {__version__}"
 
 
-def test_every_component_of_the_bill_of_materials_is_locked_with_its_licence() -> None:
-    locked = set(
-        re.findall(r"^([\w.-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
-    )
-    found = components()
+def test_every_component_of_the_bill_of_materials_is_locked_in_this_version_and_has_a_licence() -> (
+    None
+):
+    lock = (ROOT / "requirements.lock").read_text()
+    locked = dict(re.findall(r"^([\w.-]+)==(\S+)", lock, re.MULTILINE))
 
-    assert {_plain(part["name"]) for part in found} <= {_plain(name) for name in locked}
-    assert {"GitPython", "filelock", "watchdog", "jsonlines"} <= {part["name"] for part in found}
-    assert all(part["version"] and part["purl"] for part in found)
+    for part in bill()["components"]:
+        assert part["version"] == locked[canonicalize_name(part["name"])], part["name"]
+        (licence,) = part["licenses"]
+        assert licence.get("expression") or licence["license"]["name"], part["name"]
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
+def test_the_bill_of_materials_names_what_each_extra_asks_for_and_what_that_needs() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = {"": project["dependencies"]} | project["optional-dependencies"]
+
+    for extra in ("", *EXTRAS):
+        assert {canonicalize_name(Requirement(line).name) for line in asked[extra]} <= listed(extra)
+    assert "cryptography" in listed("mcp") - listed("web")  # an extra of a library of an extra
+    assert "pytest" not in listed(*EXTRAS)
+    known = {part["bom-ref"] for part in bill()["components"]}
+    assert {ref for each in bill()["dependencies"] for ref in each["dependsOn"]} == known
+
+
+def test_the_wheel_has_no_code_of_others_that_a_bill_of_materials_would_have_to_name(
+    built: Path,
+) -> None:
+    """What others made for browsers comes minified, under their own name, or as a font."""
+    with zipfile.ZipFile(wheel_in(built)) as wheel:
+        files = {
+            name: wheel.read(name)
+            for name in wheel.namelist()
+            if name.startswith("yolo_fs/") and not name.endswith((".py", ".md", ".jsonl", ".json"))
+        }
+    pages = {name: data for name, data in files.items() if name.endswith((".js", ".css", ".html"))}
+
+    assert {Path(name).suffix for name in files} <= {
+        ".css", ".html", ".j2", ".js", ".png", ".svg", ".toon", ".typed", ""
+    }  # fmt: skip
+    assert len(pages) >= 6
+    for name, data in pages.items():
+        assert max(map(len, data.decode().splitlines())) < 2_000, name
+        assert not re.search(rb"@license|copyright|\/\*!|\(c\) ", data, re.IGNORECASE), name
+
+
+def listed(*extras: str) -> set[str]:
+    """Return the names that the bill of materials has for these extras."""
+    return {
+        canonicalize_name(part["name"])
+        for part in bill()["components"]
+        if part["scope"] == "required"
+        or {each["value"] for each in part["properties"]}.intersection(extras)
+    }

@@ -1,4 +1,8 @@
-"""Prints the bill of materials of what `pip install yolo-fs` installs, as CycloneDX 1.6 JSON."""
+"""Prints the bill of materials of yolo-fs and each of its extras, as CycloneDX 1.6 JSON.
+
+It says what `pip install` brings here, from the locked versions of this checkout: an extra may need more on another
+system or Python.
+"""
 
 from __future__ import annotations
 
@@ -7,51 +11,76 @@ import json
 from typing import Any
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ITSELF = "yolo-fs"
+EXTRAS = sorted(set(metadata.metadata(ITSELF).get_all("Provides-Extra") or ()) - {"dev", "fuzz"})
 
 
-def components() -> list[dict[str, Any]]:
-    """Return the libraries that the core needs, directly or not: name, version, licence, package
-    URL.
-    """
-    wanted, found = ["yolo-fs"], {}
-    while wanted:
-        package = metadata.distribution(wanted.pop())
-        for line in package.requires or ():
-            need = Requirement(line)
-            if need.name not in found and (not need.marker or need.marker.evaluate({"extra": ""})):
-                found[need.name] = _component(metadata.distribution(need.name))
-                wanted.append(need.name)
-    return sorted(found.values(), key=lambda part: str(part["name"]).lower())
-
-
-def _component(package: metadata.Distribution) -> dict[str, Any]:
-    about, version = package.metadata, package.version
-    licence = about.get("License-Expression") or about.get("License") or "see the package"
+def bill() -> dict[str, Any]:
+    """Return it. A library that only extras bring is optional, and names them."""
+    core, needs = _needs(), _needs(*EXTRAS)
+    brought = {extra: _needs(extra).keys() - core.keys() for extra in EXTRAS}
+    parts = {name: _component(metadata.distribution(name)) for name in sorted(needs)}
+    itself = parts.pop(ITSELF) | {"type": "application"}
+    for name, part in parts.items():
+        extras = [extra for extra in EXTRAS if name in brought[extra]]
+        part["scope"] = "optional" if extras else "required"
+        part["properties"] = [{"name": "yolo-fs:extra", "value": extra} for extra in extras]
+    references = {name: part["bom-ref"] for name, part in [(ITSELF, itself), *parts.items()]}
     return {
-        "type": "library",
-        "name": about["Name"],
-        "version": version,
-        "purl": f"pkg:pypi/{about['Name'].lower()}@{version}",
-        "licenses": [{"license": {"name": licence.splitlines()[0]}}],
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {"component": itself},
+        "components": list(parts.values()),
+        "dependencies": [
+            {"ref": reference, "dependsOn": sorted(references[each] for each in needs[name])}
+            for name, reference in references.items()
+        ],
     }
 
 
-def main() -> None:
-    """Print it."""
-    itself = _component(metadata.distribution("yolo-fs"))
-    print(
-        json.dumps(
-            {
-                "bomFormat": "CycloneDX",
-                "specVersion": "1.6",
-                "version": 1,
-                "metadata": {"component": itself | {"type": "application"}},
-                "components": components(),
-            },
-            indent=2,
-        )
-    )
+def _needs(*extras: str) -> dict[str, set[str]]:
+    """Return what yolo-fs with these extras brings, itself included: name → what that needs."""
+    needs: dict[str, set[str]] = {}
+    wanted, seen = [(ITSELF, ("", *extras))], set()
+    while wanted:
+        name, chosen = wanted.pop()
+        if (name, chosen) in seen:
+            continue
+        seen.add((name, chosen))
+        known = needs.setdefault(name, set())
+        for line in metadata.distribution(name).requires or ():
+            need = Requirement(line)
+            if need.marker and not any(need.marker.evaluate({"extra": each}) for each in chosen):
+                continue
+            known.add(canonicalize_name(need.name))
+            wanted.append((canonicalize_name(need.name), ("", *sorted(need.extras))))
+    return needs
+
+
+def _component(package: metadata.Distribution) -> dict[str, Any]:
+    name, version = package.metadata["Name"], package.version
+    purl = f"pkg:pypi/{canonicalize_name(name)}@{version}"
+    return {
+        "type": "library",
+        "bom-ref": purl,
+        "name": name,
+        "version": version,
+        "purl": purl,
+        "licenses": [_licence(package.metadata)],
+    }
+
+
+def _licence(about: metadata.PackageMetadata) -> dict[str, Any]:
+    if "License-Expression" in about:
+        return {"expression": about["License-Expression"]}
+    classifiers = about.get_all("Classifier") or ()
+    names = [each.rpartition(" :: ")[2] for each in classifiers if each.startswith("License ::")]
+    words = about["License"] if "License" in about else "; ".join(names)
+    return {"license": {"name": words.splitlines()[0]}}
 
 
 if __name__ == "__main__":
-    main()
+    print(json.dumps(bill(), indent=2))
