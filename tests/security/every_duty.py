@@ -39,7 +39,8 @@ def _run_each(self: Daemon, ready: Callable[[], object] = lambda: None) -> None:
             for duty, owner in both:
                 trouble = None
                 try:
-                    duty.run(owner)
+                    while duty.run(owner) == 0.0:  # a scan stops after a moment, and goes on
+                        continue
                 except Exception as error:
                     trouble = _trouble_of(duty.name, error)
                 if duty.name == "team" and not turn:
