@@ -15,6 +15,8 @@ from yolo_fs.definitions.definition import Definition, text_of
 from yolo_fs.protocol.roster import AGENTS
 
 HOSTS = {"codex": (".codex/agents", ".toml"), "cursor": (".cursor/agents", ".md")}
+SKILLS = {"codex": ".agents/skills", "cursor": ".cursor/skills"}
+STARTS_AGENTS = {"go", "debug", "fix", "research", "qa"}
 each_host = pytest.mark.parametrize("host", HOSTS)
 
 
@@ -56,6 +58,37 @@ def test_codex_is_told_where_each_file_is(team: Team) -> None:
     tables = tomllib.loads(settings.read_text())["agents"]
     for row in AGENTS:
         assert (settings.parent / tables[row.full_name]["config_file"]).is_file()
+
+
+@each_host
+def test_each_command_is_a_skill_and_the_model_starts_no_company_unasked(
+    team: Team, host: str
+) -> None:
+    assert setup(team, host, "--roles") == Exit.DONE
+    folder = team.root / SKILLS[host]
+    found = {path.name.removeprefix("yolo-"): path for path in folder.iterdir()}
+    assert found.keys() == STARTS_AGENTS | {"status", "resume", "inbox"}
+    for name, path in found.items():
+        _, head, text = (path / "SKILL.md").read_text().split("---\n", 2)
+        told = yaml.safe_load(head)
+        assert told["name"] == path.name
+        assert told["description"]
+        assert "yolo-fs" in text
+        for spelled in ("/yolo:", "AskUserQuestion", "$ARGUMENTS", "!`"):
+            assert spelled not in text, "only the plugin is spelled that way"
+        policy = path / "agents/openai.yaml"
+        barred = {
+            "codex": policy.exists()
+            and yaml.safe_load(policy.read_text())["policy"]
+            == {"allow_implicit_invocation": False},
+            "cursor": told.get("disable-model-invocation", False),
+        }
+        assert barred[host] == (name in STARTS_AGENTS)
+    mine = folder / "yolo-qa/SKILL.md"
+    mine.write_text("mine\n")
+    assert setup(team, host, "--remove") == Exit.DONE
+    left = [path for path in folder.parent.rglob("*") if path.is_file()]
+    assert left == [mine]
 
 
 @each_host

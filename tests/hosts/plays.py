@@ -19,7 +19,7 @@ from tests.hosts.model import Say, Shell, Tool, Write
 from tests.hosts.player import QUESTION, Apart, Asking, Conductor, Player
 from tests.hosts.stage import PATIENCE_S, PHASE, Stage, agents
 from tests.support.terminal import Terminal
-from yolo_fs.definitions.plugin import SKILLS
+from yolo_fs.definitions.skills import SKILLS
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.protocol.roster import AGENTS
 from yolo_fs.protocol.workflow import STEPS
@@ -234,6 +234,22 @@ def subagents_with_roles(stage: Stage) -> Iterator[Claim]:
     yield says("both stand among the agents", "yolo-critic", "yolo-lead")(
         stage.ours("agent", "list")
     )
+
+
+@play("codex")
+def commands_as_skills(stage: Stage) -> Iterator[Claim]:
+    """The commands of the company, as skills of the project."""
+    stage.ours("setup", "codex", "--roles")
+    stage.run(stage.script("plain", Say()))
+    offered = stage.asked("plain").text
+    yield says("a command that reports is offered to the model", "yolo-status", "Show where")(
+        offered
+    )
+    is_barred = "Take an intent from analysis to sign-off" not in offered
+    yield Claim("one that starts agents is not", is_barred, offered[-3000:])
+    stage.run(f"$yolo-go add a login. {stage.script('asked-for', Say())}")
+    told = says("a person starts it by its name", "# The company goes on", "--host codex")
+    yield told(stage.asked("asked-for").text)
 
 
 def _spawned(host: str, name: str) -> tuple[Tool, ...]:

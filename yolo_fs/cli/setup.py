@@ -58,7 +58,7 @@ UNNAMED_SERVER = (
 @click.option(
     "--roles",
     is_flag=True,
-    help="codex, cursor: the company's agents, as files of this project, instead.",
+    help="codex, cursor: the company's agents and commands, as files of this project, instead.",
 )
 @click.option("--plugin", metavar="DIR", help="claude: write a plugin to DIR instead.")
 @click.option("--check", is_flag=True, help="Change nothing; exit 1 when something is missing.")

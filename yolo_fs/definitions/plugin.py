@@ -8,28 +8,22 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from yolo_fs import __version__
-from yolo_fs.artifacts.table import ARTIFACTS
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.definitions.definition import definitions
 from yolo_fs.definitions.host_files import host_file
+from yolo_fs.definitions.skills import NAME, PLUGIN, SKILLS, skill_file
 from yolo_fs.definitions.texts import rendered
 from yolo_fs.hooks.hostsettings import PROGRAM, entries_of
 from yolo_fs.hooks.registration import server_of
-from yolo_fs.protocol.authority import ROUTES
-from yolo_fs.protocol.chains import CHAINS, GOES_ON
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.protocol.roster import AGENTS
-from yolo_fs.protocol.workflow import SKIP_FLAGS
 from yolo_fs.system.files import Content, read
 from yolo_fs.system.store import SHARED, make_folders, remove_folder, write_atomic
 from yolo_fs.workspace.output_places import output_place
 
-NAME = "yolo"
-"""Prefix of its agents and commands: `yolo:yolo-critic`, `/yolo:go`."""
 MANIFEST = ".claude-plugin/plugin.json"
 _ICON = ".claude-plugin/icon.png"
 _FORMER = PROGRAM
@@ -40,87 +34,6 @@ _ABOUT = (
 )
 _MOST_BYTES = 1 << 20
 _HERE = os.path.dirname(__file__)
-
-
-class Skill(NamedTuple):
-    """One command of the plugin."""
-
-    name: str
-    description: str
-    title: str
-    command: str = ""
-    """Command that runs before the model reads the skill; only for skills that just report."""
-    advice: str = ""
-    route: str = ""
-    """Its row of the routing table, for skills that start agents."""
-    hint: str = ""
-    verb: str = ""
-    """Our own command that does the same through the runner."""
-
-
-GO = Skill(
-    "go",
-    "Take an intent from analysis to sign-off with the agents of the company, or go on.",
-    "The company goes on",
-)
-SKILLS = (
-    GO,
-    Skill("debug", "Have an incident looked into: the Lead takes it on, the Debugger investigates.",
-          "An incident", route="/yolo:debug", hint="what goes wrong", verb="debug"),
-    Skill("fix", "Have something small fixed: the Lead plans it, it is carried out like any plan.",
-          "A fix", route="/yolo:fix", hint="what is to be fixed", verb="fix-it"),
-    Skill("research", "Have a question answered: the Lead asks it, the Scout answers.",
-          "A question", route="/yolo:research", hint="the question", verb="research"),
-    Skill("qa", "Have the work checked: the Lead says what, QA verifies it and looks at the code.",
-          "A check", route="/yolo:qa", hint="what is to be checked", verb="qa"),
-    Skill("status", "Show where the team stands: steps, plans, gates, and what is held, and why.",
-          "Where the team stands", "yolo-fs status",
-          "Tell the user what is done, what is next, and what waits for them. For anything held or"
-          " refused, `yolo-fs explain REASON` says what helps."),
-    Skill("resume", "Take up the work where it stopped, after a break, a crash or a compaction.",
-          "Where the work goes on", "yolo-fs resume",
-          "Go on with exactly this. If it is an agent's turn, `/yolo:go` has it start."),
-    Skill("inbox", "Settle what waits for a person: questions, decisions, holds, oldest first.",
-          "What waits for you", "yolo-fs inbox --json",
-          "Ask the user about each item with the question tool of this host, with the options that"
-          " it has; then run the command that the item names, word for word. Decide nothing in"
-          " their place."),
-)  # fmt: skip
-"""The commands, in the order of the README."""
-
-
-def prompt_of(skill: Skill, subject: str) -> str:
-    """Return a command as a host without the plugin gives it to a model; `subject`: what it is
-    about.
-    """
-    _, _, text = skill_file(skill, "yolo-").split("---\n", 2)
-    text = text.replace("!`yolo-fs resume`", "First: `yolo-fs resume`.").strip()
-    return text.replace("`/yolo:go`", "the prompt `go`").replace("$ARGUMENTS", subject)
-
-
-def skill_file(skill: Skill, prefix: str = f"{NAME}:yolo-") -> str:
-    """Return a command of the plugin as Claude Code reads it; `prefix`: of the names of agents."""
-    quoted = json.dumps(skill.description)
-    values = {**skill._asdict(), "prefix": prefix, "quoted": quoted}
-    if skill is GO:
-        yours = [row.file for row in ARTIFACTS if row.kind == "analysis"]
-        return rendered("skill-go.md.j2", **values, yours=yours, skips=SKIP_FLAGS)
-    if not skill.route:
-        return rendered("skill-look.md.j2", **values)
-    route = next(row for row in ROUTES if row.command == skill.route)
-    kinds = {row.kind: row.file for row in ARTIFACTS}
-    stages = [
-        {"role": stage.role.value, "does": stage.does, "file": kinds[stage.kind]}
-        for stage in CHAINS[skill.verb]
-    ]
-    return rendered(
-        "skill-chain.md.j2",
-        **values,
-        chain=route.chain,
-        escalation=route.escalation,
-        stages=stages,
-        goes_on=skill.verb in GOES_ON,
-    )
 
 
 def plugin_files() -> dict[str, bytes]:
@@ -145,7 +58,7 @@ def _files() -> Iterator[tuple[str, str | bytes]]:
     for definition in definitions():
         yield f"agents/{definition.agent.full_name}.md", host_file(definition, "claude")
     for skill in SKILLS:
-        yield f"skills/{skill.name}/SKILL.md", skill_file(skill)
+        yield f"skills/{skill.name}/SKILL.md", skill_file(skill, PLUGIN)
     yield f"skills/{PROGRAM}/SKILL.md", rendered("skill-yolo-fs.md.j2")
     yield "README.md", rendered("README.md.j2", agents=AGENTS, skills=SKILLS)
     yield "LICENSE", rendered("LICENSE.j2")

@@ -1,4 +1,5 @@
-"""The agents of the company as project files, one each, for hosts that look for them there.
+"""The agents and commands of the company as files of the project, for hosts that look for them
+there.
 
 Our files carry a comment with a digest of the rest. Any other file, including one of ours that was
 edited, belongs to the user: it is neither replaced nor removed.
@@ -10,6 +11,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from yolo_fs.core.reasons import Exit, Reason, YoloError
 from yolo_fs.git.repository import Repository
@@ -17,11 +19,26 @@ from yolo_fs.protocol.hooks import Host
 from yolo_fs.system.files import Content, read
 from yolo_fs.system.store import SHARED, make_folders, remove, remove_empty_folders, write_text
 
-ROLE_FILES: Mapping[str, str] = {
-    "codex": ".codex/agents/{}.toml",
-    "cursor": ".cursor/agents/{}.md",
+
+class _Places(NamedTuple):
+    """Names of files, relative to the work tree, each with `{}` for the agent or command."""
+
+    agents: str
+    skills: str
+    policies: str = ""
+    """Files that keep the model from starting a company unasked, where a skill cannot say so."""
+
+
+ROLE_FILES: Mapping[str, _Places] = {
+    "codex": _Places(
+        ".codex/agents/{}.toml",
+        ".agents/skills/{}/SKILL.md",
+        ".agents/skills/{}/agents/openai.yaml",
+    ),
+    "cursor": _Places(".cursor/agents/{}.md", ".cursor/skills/{}/SKILL.md"),
 }
-"""Host that looks for agents in files of the project → their names, relative to the work tree."""
+"""Host that looks for agents and commands in files of the project → where."""
+_POLICY = "policy:\n  allow_implicit_invocation: false\n"
 _MARK = re.compile(r"(?m)^# yolo-fs ([0-9a-f]{12}): made by 'yolo-fs setup \w+ --roles'[^\n]*\n")
 _MOST_BYTES = 1 << 20
 
@@ -31,12 +48,15 @@ class RoleFiles:
 
     def __init__(self, repository: Repository, host: Host):
         self._root, self._host = repository.root, host.name
-        self.name = os.path.dirname(ROLE_FILES[host.name])
-        """Their folder, relative to the work tree."""
+        self._places = ROLE_FILES[host.name]
+        self.name = os.path.dirname(self._places.agents)
+        """The folder of the agents, relative to the work tree."""
         self.path = os.path.join(repository.root, self.name)
 
     def is_complete(self) -> bool:
-        """Return whether each agent has a file: a current one of ours, or the user's own."""
+        """Return whether each agent and command has its file: a current one of ours, or the user's
+        own.
+        """
         return not any(self._find_stale_files())
 
     def install(self) -> bool:
@@ -57,8 +77,9 @@ class RoleFiles:
         ours = self._ours()
         for name in ours:
             remove(os.path.join(self._root, name), root=self._root)
-        if ours:
-            remove_empty_folders(self.path, os.path.dirname(self.path))
+        for name in ours:
+            top = os.path.join(self._root, name.split("/")[0])
+            remove_empty_folders(os.path.dirname(os.path.join(self._root, name)), top)
         return bool(ours)
 
     def is_there(self) -> bool:
@@ -69,31 +90,38 @@ class RoleFiles:
         return [name for name in self._names() if _is_ours(self._text(name))]
 
     def _find_stale_files(self) -> Iterator[tuple[str, str]]:
-        for name, text in self._files().items():
+        for name, text in self._files():
             there = self._text(name)
             if there is None or (there != text and _is_ours(there)):
                 yield name, text
 
-    def _files(self) -> Mapping[str, str]:
+    def _files(self) -> Iterator[tuple[str, str]]:
         from yolo_fs.definitions.definition import definitions
         from yolo_fs.definitions.host_files import host_file
+        from yolo_fs.definitions.skills import SKILLS, project_skill
 
-        return {
-            ROLE_FILES[self._host].format(definition.agent.full_name): _marked(
-                host_file(definition, self._host), self._host
-            )
-            for definition in definitions()
-        }
+        places = self._places
+        for definition in definitions():
+            name = places.agents.format(definition.agent.full_name)
+            yield name, _marked(host_file(definition, self._host), self._host)
+        for skill in SKILLS:
+            name = f"yolo-{skill.name}"
+            yield places.skills.format(name), _marked(project_skill(skill, self._host), self._host)
+            if places.policies and not skill.command:
+                yield places.policies.format(name), _marked(_POLICY, self._host)
 
     def _names(self) -> Iterator[str]:
         """Yield existing files with names like ours, including those of former agents."""
-        pattern = ROLE_FILES[self._host].format("yolo-*")
-        ending = os.path.splitext(pattern)[1]
-        if not os.path.isdir(self.path) or os.path.islink(self.path):
-            return
-        for name in sorted(os.listdir(self.path)):
-            if name.startswith("yolo-") and name.endswith(ending):
-                yield f"{self.name}/{name}"
+        for pattern in filter(None, self._places):
+            folder, _, ending = pattern.partition("/{}")
+            path = os.path.join(self._root, folder)
+            if not os.path.isdir(path) or os.path.islink(path):
+                continue
+            for found in sorted(os.listdir(path)):
+                name = f"{folder}/{found.removesuffix(ending)}{ending}"
+                is_there = os.path.lexists(os.path.join(self._root, name))
+                if found.startswith("yolo-") and is_there:
+                    yield name
 
     def _text(self, name: str) -> str | None:
         """Return the content of a file; None if it does not exist.

@@ -304,7 +304,7 @@ class _Names(MCPServer[None]):
         skills = await anyio.to_thread.run_sync(_commands)
         if name not in skills:
             raise ValueError(_no_such("prompt", name, tuple(skills)))
-        text = _imported("definitions.plugin.prompt_of")(
+        text = _imported("definitions.skills.prompt_of")(
             skills[name], str((arguments or {}).get("about", ""))
         )
         return GetPromptResult(
@@ -315,7 +315,7 @@ class _Names(MCPServer[None]):
 
 def _commands() -> Mapping[str, Any]:
     """Return the commands that start agents, by name."""
-    skills, go = _imported("definitions.plugin.SKILLS"), _imported("definitions.plugin.GO")
+    skills, go = _imported("definitions.skills.SKILLS"), _imported("definitions.skills.GO")
     return {skill.name: skill for skill in skills if skill.route or skill is go}
 
 
