@@ -130,7 +130,7 @@ def _plain(value: Any) -> Any:
     return " ".join(value.casefold().split()) if isinstance(value, str) else value
 
 
-_WHAT_FOLLOWS_A_NAME = re.compile(r"\s*(?:[,:(;]|\s[-–—]\s).*", re.DOTALL)
+_WHAT_FOLLOWS_A_NAME = re.compile(r"[,:(;]|\s[-–—]\s")
 
 
 def _is_same_name(one: Any, other: Any) -> bool:
@@ -141,7 +141,8 @@ def _is_same_name(one: Any, other: Any) -> bool:
 
 
 def _bare(name: str) -> str:
-    return _WHAT_FOLLOWS_A_NAME.sub("", name)
+    found = _WHAT_FOLLOWS_A_NAME.search(name)
+    return name[: found.start()].rstrip() if found else name
 
 
 _EVERYWHERE = (
