@@ -404,10 +404,17 @@ def _mount(*words: str) -> Iterator[None]:
         unmount(Path(words[-1]))
 
 
+_TMP_READ_ONLY = "; ".join((
+    "mount --bind /tmp /tmp",
+    "mount --bind {place} {place}",  # itself below it
+    "mount -o remount,bind,ro /tmp",
+))  # fmt: skip
+
+
 def _inside(*kinds: str, script: str = ":") -> Place:
     @contextmanager
     def made(ground: Ground) -> Iterator[Walk]:
-        with _namespace(*kinds, script=script) as under:
+        with _namespace(*kinds, script=script.format(place=ground.place)) as under:
             yield Walk(_begun(_seat(ground.place, under=under)))
 
     return made
@@ -576,7 +583,7 @@ PLACES: Mapping[str, Mapping[str, Place]] = {
         "own process numbers, /proc of the host": _inside("--pid", "--fork"),
         "no network, not even loopback": _inside("--net"),
         "no /proc": _inside("--mount", script="mount -t tmpfs none /proc"),
-        "/tmp read-only": _inside("--mount", script="mount --bind -o ro /tmp/. /tmp"),
+        "/tmp read-only": _inside("--mount", script=_TMP_READ_ONLY),
     },
     "network": {
         "ssh": _remote(by_ssh=True),
