@@ -107,6 +107,17 @@ def test_what_cannot_be_written_is_told() -> None:
     assert code != 0
 
 
+def test_a_status_line_that_cannot_be_written_is_no_error_of_the_session(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".yolo-planning/phases").mkdir(parents=True)
+    line = [sys.executable, "-m", "yolo_fs", "statusline", "-C", str(tmp_path)]
+    assert b"no daemon" in subprocess.check_output(line)
+    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}  # what is left is tried again at the end
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, env=buffered, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_what_the_encoding_of_the_terminal_lacks_is_escaped(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     command = [sys.executable, "-m", "yolo_fs", "gate", "list", "-C", str(tmp_path)]

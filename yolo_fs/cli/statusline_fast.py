@@ -33,10 +33,17 @@ def main(arguments: Sequence[str]) -> int:
     """Print the line for the work tree that stdin or `-C` names. Always 0."""
     try:
         start = arguments[arguments.index("-C") + 1] if "-C" in arguments[:-1] else _told()
-        print(line(start or os.curdir), flush=True)
+        _print(line(start or os.curdir))
     except Exception:  # a session goes on without its status line
         return 0
     return 0
+
+
+def _print(text: str) -> None:
+    try:
+        print(text, flush=True)
+    except OSError:  # nobody reads it: the interpreter's last flush must not fail over it either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def line(start: str) -> str:
