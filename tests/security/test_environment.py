@@ -85,7 +85,8 @@ def test_no_variable_leads_us_elsewhere(repo: Repo, decoy: Repo, cage: Cage, sta
     assert daemon.stop() == 0
     assert content(decoy.root) == before
     assert cage.heard() == {}
-    history.check(artifacts)
+    if not ALL:  # some of all the commands write as well
+        history.check(artifacts)
 
 
 def test_stock_git_would_have_been_led_elsewhere(repo: Repo, decoy: Repo, cage: Cage) -> None:

@@ -57,6 +57,7 @@ def odd_commits(tree: str) -> list[bytes]:
     ]
 
 
+@pytest.mark.timeout(1800 if ALL else 120)
 def test_no_verb_ends_with_a_defect_whatever_a_commit_says(repo: Repo) -> None:
     repo.git("commit", "-q", "--allow-empty", "-m", "chore: begin")
     tip, tree = repo.git("rev-parse", "HEAD").strip(), repo.git("rev-parse", "HEAD^{tree}").strip()
