@@ -7,8 +7,11 @@ import gc
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -82,3 +85,14 @@ class _Within:
     def pytest_runtest_setup(self) -> None:
         if time.monotonic() > self._end:
             pytest.skip(self._why)
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that does nothing."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True
+    )
+    yield process
+    process.kill()
+    process.communicate()

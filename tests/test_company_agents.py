@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,16 +26,6 @@ from yolo_fs.phase.acts import Act, acts_of
 from yolo_fs.phase.phase import Phase
 from yolo_fs.system.system import boot_id, start_time, wait_for_end
 from yolo_fs.workspace.settings import load
-
-
-@pytest.fixture
-def sleeper() -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True
-    )
-    yield process
-    process.kill()
-    process.communicate()
 
 
 @pytest.fixture(autouse=True)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +20,6 @@ from yolo_fs.mcp.tools import Tools
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.system.store import private_directory
 from yolo_fs.system.system import boot_id, start_time
-
-
-@pytest.fixture
-def sleeper() -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True
-    )
-    yield process
-    process.kill()
-    process.communicate()
 
 
 @pytest.fixture

@@ -7,18 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_inbox import NAME, asks_the_user, said
-from tests.support.teams import Team
+from tests.support.teams import Team, planned_team
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Exit
 
 
 @pytest.fixture
 def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
-    made = Team(tmp_path / "work")
-    made.begin()
-    made.plan_one()
-    return made
+    return planned_team(tmp_path, monkeypatch)
 
 
 def test_an_escalation_is_its_question_who_has_it_and_how_it_is_answered(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.teams import Team
+from tests.support.teams import Team, planned_team
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Exit
 
@@ -21,11 +21,7 @@ KEYS = {"id", "kind", "since", "question", "options", "command", "recommendation
 
 @pytest.fixture
 def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
-    made = Team(tmp_path / "work")
-    made.begin()
-    made.plan_one()
-    return made
+    return planned_team(tmp_path, monkeypatch)
 
 
 def said(team: Team, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.teams import Team
+from tests.support.teams import Team, planned_team
 from yolo_fs.cli.main import run
 from yolo_fs.phase.report import Audience, as_text
 from yolo_fs.reports.resume import resume
@@ -18,11 +18,7 @@ LOG = ".yolo-planning/phases/01-auth/escalation.jsonl"
 
 @pytest.fixture
 def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
-    made = Team(tmp_path / "work")
-    made.begin()
-    made.plan_one()
-    return made
+    return planned_team(tmp_path, monkeypatch)
 
 
 def review(team: Team, cycle: int, issue: str) -> None:

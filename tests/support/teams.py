@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from yolo_fs.cli.main import run
 
 EXAMPLES = Path(__file__).parents[2] / "fixtures/examples/artifacts"
@@ -108,3 +110,12 @@ class Team:
         done = self.user_commits("feat(01-01): T1 load the keys", "src/other.ts")
         self.artifact("01-01.summary.jsonl", json.dumps(CLAIM | {"ch": [done[:12]]}) + "\n")
         self.once()
+
+
+def planned_team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
+    """Return a team with one plan, whose user has no configuration."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    made = Team(tmp_path / "work")
+    made.begin()
+    made.plan_one()
+    return made
