@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import chain, count
@@ -31,6 +30,7 @@ from yolo_fs.git.work_trees import (
     remove_work_tree,
     switch_to_new_branch,
 )
+from yolo_fs.install.background import command_of_daemon
 from yolo_fs.phase.acts import Act
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME
 from yolo_fs.system.database import make_state_folder
@@ -158,10 +158,9 @@ class DevTree:
         how = ("--porcelain", "--untracked-files=normal")
         if not self.repository.git.run("status", *how, "--", PLANNING_ROOT).out:
             return
-        words = [sys.executable, "-P", "-m", "yolo_fs", "run", "--once", "-C", self.root]
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             subprocess.run(
-                words,
+                command_of_daemon(self.root, "--once"),
                 check=False,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

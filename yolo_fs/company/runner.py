@@ -707,7 +707,7 @@ class Runner:
         """Return whether the result of an agent is known. `waited_s`: since it has ended."""
         self._look()
         if worker.tree and not worker.is_merged:
-            return self._is_merge_refused(worker, worker.tree, waited_s)
+            return self._land_or_fail(worker, worker.tree, waited_s)
         branch, act = self._branch, worker.act
         is_carried_on = branch.is_carried_on(act, worker.record.started)
         settle_s = _FOLLOWS_S if is_carried_on else _SETTLE_S
@@ -739,8 +739,8 @@ class Runner:
         self._fail(worker, same, refused)
         return True
 
-    def _is_merge_refused(self, worker: Worker, tree: DevTree, waited_s: float) -> bool:
-        """Merge the work of a Dev apart; return whether it is known not to be enough for that."""
+    def _land_or_fail(self, worker: Worker, tree: DevTree, waited_s: float) -> bool:
+        """Merge the work of a Dev apart, or fail its try; return whether it was failed."""
         act = worker.act
         try:
             landing = tree.land(act, self._branch.settings)

@@ -70,7 +70,7 @@ def launch(repository: Repository) -> Launched:
         log = open_regular(log_path(repository), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         # -P: files in the user's repository must not be imported instead of us.
-        command = _command(repository.root)
+        command = command_of_daemon(repository.root)
         process = subprocess.Popen(
             command,
             cwd=repository.root,
@@ -352,12 +352,12 @@ def _name(root: str) -> str:
     return f"{slug[:40]}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:_HASH_DIGITS]}"
 
 
-def _command(root: str) -> list[str]:
+def command_of_daemon(root: str, *options: str) -> list[str]:
     """Return the command line of the daemon.
 
     It reads file names as UTF-8, whatever the locale says, as git does.
     """
-    return [sys.executable, "-X", "utf8", "-P", "-m", "yolo_fs", "run", "-C", root]
+    return [sys.executable, "-X", "utf8", "-P", "-m", "yolo_fs", "run", *options, "-C", root]
 
 
 _SYSTEMD = """\
@@ -390,7 +390,7 @@ def _make_systemd_unit(root: str) -> Unit:
     text = _SYSTEMD.format(
         mark=MARK,
         description=root.replace("%", "%%"),
-        command=" ".join(_quoted(word) for word in _command(root)),
+        command=" ".join(_quoted(word) for word in command_of_daemon(root)),
     )
     return Unit(
         name,
@@ -414,7 +414,7 @@ def _make_launchd_unit(root: str, log: str) -> Unit:
     path = os.path.join(os.path.expanduser("~/Library/LaunchAgents"), f"{name}.plist")
     job = {
         "Label": name,
-        "ProgramArguments": _command(root),
+        "ProgramArguments": command_of_daemon(root),
         "RunAtLoad": True,
         "KeepAlive": {"SuccessfulExit": False},
         "ProcessType": "Background",
