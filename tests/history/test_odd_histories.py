@@ -635,5 +635,21 @@ def test_a_sign_off_by_hand_covers_no_change_that_nobody_judged(
     assert turn_of(phase) == ("senior", "code_review")
 
 
+@pytest.mark.parametrize("is_amended", [False, True])
+@pytest.mark.parametrize("subject", ["docs(01): docs", "fix(01-01): T1 do backend", "Fix typo"])
+def test_source_in_a_commit_with_our_trailers_is_source(
+    tmp_path: Path, subject: str, is_amended: bool
+) -> None:
+    """An amend of an artifact's commit keeps its message, and may add anything."""
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    message = f"{subject}\n\nYolo-Artifact: docs"
+    puts(one, {"docs.jsonl": text_of(one, "docs.jsonl") * 2}, message)
+    assert turn_of(one.phase()) == SIGNS_OFF
+    (one.root / "backend/a.ts").write_text("export const unseen = 1\n")
+    how = ("--amend", "--no-edit") if is_amended else ("-m", message)
+    git(one.root, "commit", "-q", "-a", *how)
+    assert turn_of(one.phase()) == ("senior", "code_review")
+
+
 def _lines(*records: dict[str, Any]) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)

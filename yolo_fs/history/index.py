@@ -787,14 +787,14 @@ class _Writer:
             self._odd[row] = tuple(parent for parent, _ in parents)
         height = 1 + max((height for _, height in parents), default=0)
         position = NOWHERE if self._after is None else self._after + 1 + row - self._first
+        # An amend keeps the trailers of a commit of ours, whatever it adds.
+        is_ours = commit.is_ours and all(classify(path) for _, path in commit.changes)
         trailer = dict(commit.trailers).get(Trailer.WARNINGS, "")
-        warnings = (
-            int(trailer) if commit.is_ours and trailer.isdecimal() and len(trailer) < 10 else 0
-        )
+        warnings = int(trailer) if is_ours and trailer.isdecimal() and len(trailer) < 10 else 0
         changes = b"\0".join(_bytes(letter + path) for letter, path in commit.changes)
         ask(
             "insert into commits values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            row, commit.oid, commit.at_s, height, position, commit.is_ours, warnings,
+            row, commit.oid, commit.at_s, height, position, is_ours, warnings,
             _bytes(commit.subject), changes,
         )  # fmt: skip
         for _, path in commit.changes:
@@ -802,7 +802,7 @@ class _Writer:
                 number = self._path(path)
                 ask("insert into changes values (?, ?, ?, ?)", number, height, commit.at_s, row)
         changed = {path for _, path in commit.changes} if commit.is_known else None
-        for kind, key, words in _names_in(commit.subject, is_ours=commit.is_ours, paths=changed):
+        for kind, key, words in _names_in(commit.subject, is_ours=is_ours, paths=changed):
             values = kind, key, _bytes(words), height, commit.at_s, row
             ask("insert or ignore into named values (?, ?, ?, ?, ?, ?)", *values)
         self._before = commit.oid, row, height
