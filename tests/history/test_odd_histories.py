@@ -651,5 +651,19 @@ def test_source_in_a_commit_with_our_trailers_is_source(
     assert turn_of(one.phase()) == ("senior", "code_review")
 
 
+def test_a_state_that_says_complete_covers_no_change_that_nobody_judged_before_it(
+    tmp_path: Path,
+) -> None:
+    """A squash leaves such a state without the subject of a sign-off."""
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    (one.root / "backend/a.ts").write_text("by hand\n")
+    git(one.root, "commit", "-q", "-a", "-m", "Fix typo")
+    for event in GROUND.whole(Random(0))[-2:]:
+        (one.root / path_of(event)).write_text(content_of(event, 99, {}))
+    git(one.root, "add", "-A")
+    git(one.root, "commit", "-q", "-m", "docs: update")
+    assert turn_of(one.phase()) == ("senior", "code_review")
+
+
 def _lines(*records: dict[str, Any]) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)

@@ -366,8 +366,7 @@ class Team:
         switches = switches.of_phase(own, done)
         if not signed_off:
             asking |= JUDGED_BY.keys()
-        is_open = not (signed_off or _is_said_complete(own, int(phase.number)))
-        unnamed, changes = self._changes_in(own) if is_open else ((), ())
+        unnamed, changes = ((), ()) if signed_off else self._changes_in(own)
         facts = PhaseFacts(
             phase=phase,
             filed=own,
@@ -411,16 +410,16 @@ class Team:
 
     def _sign_off(self, phase: PhaseId, filed: Sequence[Filed]) -> tuple[str, int]:
         """Return the commit that signed a phase off, and its place: the one that says so, else the
-        one since when `state.json` is at a later phase, which a squash leaves.
+        one since when `state.json` calls it complete, which a squash leaves.
         """
         history, number = self.history_index, int(phase.number)
         if signed := history.sign_off_of(number):
             return signed, history.position_of(signed)
         state = next((one for one in filed if one.place.artifact.kind == "state"), None)
-        if state is None or not _is_beyond(state.lines, number):
+        if state is None or not _is_over(state.lines, number):
             return "", NOWHERE
         later = takewhile(
-            lambda one: _is_beyond(one.lines, number), reversed(self.past_of(state.place.path))
+            lambda one: _is_over(one.lines, number), reversed(self.past_of(state.place.path))
         )
         at = min((one.position for one in later), default=state.position)
         return state.commit or history.tip, at
@@ -919,13 +918,6 @@ class Team:
         return Filed(place, tuple(record.value for record in understood.records), valid=is_valid)
 
 
-def _is_said_complete(filed: Iterable[Filed], phase: int) -> bool:
-    """Return whether `state.json` says so, as after a squash that left no commit of a sign-off."""
-    states = (one for one in filed if one.place.artifact.kind == "state")
-    said = (line for one in states for line in one.lines)
-    return any((line.get("ph"), line.get("st")) == (phase, "complete") for line in said)
-
-
 class _SourceChange(NamedTuple):
     """A commit that no coordinator made."""
 
@@ -980,10 +972,13 @@ def _is_named(commit: SourceCommit, names: Iterable[str]) -> bool:
     return any(commit.oid.startswith(name) for name in names)
 
 
-def _is_beyond(state: Sequence[Mapping[str, Any]], phase: int) -> bool:
-    """Return whether a `state.json` is at a later phase: it is at the first that is open."""
-    at = state[-1].get("ph") if state else None
-    return isinstance(at, int) and at > phase
+def _is_over(state: Sequence[Mapping[str, Any]], phase: int) -> bool:
+    """Return whether a `state.json` calls a phase complete, or is at a later one: it is at the
+    first that is open.
+    """
+    last = state[-1] if state else {}
+    at = last.get("ph")
+    return isinstance(at, int) and (at > phase or (at == phase and last.get("st") == "complete"))
 
 
 def _folded(facts: PhaseFacts, known: Phase | None) -> Phase:
