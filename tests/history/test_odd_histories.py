@@ -665,5 +665,44 @@ def test_a_state_that_says_complete_covers_no_change_that_nobody_judged_before_i
     assert turn_of(one.phase()) == ("senior", "code_review")
 
 
+def with_files(one: Real, *files: str) -> None:
+    """Let the plan name these files, too, and judge it again."""
+    header, task = (json.loads(line) for line in text_of(one, "01-01.plan.jsonl").splitlines())
+    task["f"] = [*task["f"], *files]
+    verdicts = {
+        each: text_of(one, each).replace("2026-01", "2026-04").replace("2026-02", "2026-04")
+        for each in VERDICTS
+    }
+    puts(one, {"01-01.plan.jsonl": _lines(header, task)} | verdicts)
+
+
+def test_a_submodule_that_status_ignores_is_source(tmp_path: Path) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    with_files(one, "vendor/lib")
+    ignored = '[submodule "lib"]\n\tpath = vendor/lib\n\turl = ../lib\n\tignore = all\n'
+    (one.root / ".gitmodules").write_text(ignored)
+    git(one.root, "branch", "side")
+    git(one.root, "add", ".gitmodules")
+    entry = f"160000,{one.commits[0]},vendor/lib"
+    git(one.root, "update-index", "--add", "--cacheinfo", entry)
+    git(one.root, "commit", "-q", "-m", "Bump lib")
+    git(one.root, "checkout", "-q", "side")
+    git(one.root, "commit", "-q", "--allow-empty", "-m", "chore: nothing")
+    git(one.root, "checkout", "-q", "main")
+    git(one.root, "merge", "-q", "--no-ff", "-m", "Merge side", "side")
+    assert turn_of(one.phase()) == ("senior", "code_review")
+
+
+def test_a_file_of_a_plan_below_the_planning_root_that_is_no_artifact_is_source(
+    tmp_path: Path,
+) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    with_files(one, f"{PLANNING}/mock/form.html")
+    assert turn_of(one.phase()) == SIGNS_OFF
+    (one.root / PLANNING / "mock").mkdir()
+    puts(one, {"../../mock/form.html": "<form>\n"}, "Fix typo")
+    assert turn_of(one.phase()) == ("senior", "code_review")
+
+
 def _lines(*records: dict[str, Any]) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)

@@ -153,7 +153,8 @@ def _read_changes(repository: Repository, oids: Sequence[str], paths: Sequence[s
     """Return the changes of each commit; none for a commit with too many changes to read."""
     conversation = repository.git.converse(
         "log", "-z", "-O/dev/null", "--format=%H", "--name-status", "--no-renames", "--root",
-        "--diff-merges=first-parent", "--no-walk=unsorted", "--end-of-options", *oids, "--", *paths,
+        "--ignore-submodules=none", "--diff-merges=first-parent", "--no-walk=unsorted",
+        "--end-of-options", *oids, "--", *paths,
     )  # fmt: skip
     output = conversation.rest(_NAMES_BYTES, LONG_S)
     if output is not None:

@@ -942,7 +942,7 @@ class _SourceChanges(NamedTuple):
 
 
 def _with_folders(commit: IndexedCommit) -> _SourceChange:
-    source = [path for path in commit.paths if not path.startswith(f"{PLANNING_ROOT}/")]
+    source = [path for path in commit.paths if classify(path) is None]
     above = {path[:at] for path in source for at, char in enumerate(path) if char == "/"}
     return _SourceChange(commit, *plan_in(commit.subject), frozenset((*source, *above)))
 
