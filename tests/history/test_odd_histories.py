@@ -176,6 +176,25 @@ def test_a_department_is_dropped_with_its_source_or_not_at_all(tmp_path: Path) -
     assert departments() == [Dept.BACKEND]
 
 
+def test_a_department_whose_commits_name_no_task_is_not_dropped_either(tmp_path: Path) -> None:
+    ground = Ground((Dept.BACKEND, Dept.FRONTEND), is_one_number=False)
+    own = ("fe-architecture.toon", "fe-01-02.plan.jsonl", "fe-test-plan.jsonl")
+    whole = ground.whole(Random(0))[:-2]
+    events = [each for each in whole if each.department != Dept.FRONTEND or each.name in own]
+    one = committed(tmp_path / "work", ground, events, Random(7))
+    needs_backend = {
+        "type": "owner_review", "phase": "01", "departments_needed": ["backend"],
+        "dispatch_order": ["backend"], "priorities": ["tokens"], "risks": [],
+    }  # fmt: skip
+    puts(one, {"owner-review.jsonl": json.dumps(needs_backend) + "\n"})
+    assert turn_of(one.phase()) == SIGNS_OFF
+    (one.root / "frontend").mkdir()
+    puts(one, {"../../../frontend/a.ts": "form\n"}, "feat(01-02): the form")
+    assert turn_of(one.phase()) == ("fe-dev", "implementation")
+    git(one.root, "revert", "--no-edit", "HEAD")
+    assert [each.department for each in one.phase().progress.departments] == [Dept.BACKEND]
+
+
 @pytest.mark.parametrize("department", [Dept.BACKEND, Dept.FRONTEND])
 def test_what_is_changed_after_a_fail_of_the_integration_gate_is_reviewed_verified_and_audited(
     tmp_path: Path, department: Dept

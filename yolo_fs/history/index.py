@@ -11,6 +11,7 @@ filled in memory. Every answer is a function of the history alone.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import groupby
@@ -399,6 +400,18 @@ class HistoryIndex:
             " order by c.height, c.at_s, c.oid"
         )
         return tuple(self._commits(query, plan))
+
+    def is_worked_on(self, plan: str, files: Set[str]) -> bool:
+        """Return whether the branch has work on a plan that no revert took back. `files`: only
+        where it touches one of them; empty for any.
+        """
+        left: Counter[str] = Counter()
+        for commit in self.work_on(plan):
+            is_meant = commit.paths and (not files or touches(files, commit.paths))
+            if is_meant or self.lacks_trees:
+                about, is_undoing = undone_by(without_ticket(commit.subject))
+                left[without_ticket(about)] += -1 if is_undoing else 1
+        return any(count > 0 for count in left.values())
 
     def last_work(self, plan: str) -> int:
         """Return the position of the last commit whose scope names a plan; NOWHERE without one."""

@@ -363,7 +363,7 @@ class Team:
         is_only = phase.number not in self._doubled
         signed_off, signed_at = self._sign_off(phase, own) if is_only else ("", NOWHERE)
         done = dict(self._find_done_tasks(own))
-        switches = switches.of_phase(own, done)
+        switches = self._keep_worked(switches.of_phase(own, done), plans_in(own))
         if not signed_off:
             asking |= JUDGED_BY.keys()
         unnamed, changes = ((), ()) if signed_off else self._changes_in(own)
@@ -390,6 +390,23 @@ class Team:
             facts = self._with_work(replace(facts, versions={**facts.versions, **versions}))
         unread = {path: self._pasts[path].unread for path in facts.versions}
         return replace(facts, unread=unread) if any(unread.values()) else facts
+
+    def _keep_worked(self, switches: Switches, plans: Sequence[Plan]) -> Switches:
+        """Return the switches with each department begun that was left out and has source on the
+        branch, whatever task its commits name.
+        """
+        left_out = [plan for plan in plans if plan.department not in switches.departments]
+        worked = {
+            plan.department
+            for plan in left_out
+            if self.history_index.is_worked_on(
+                str(plan.id), plan.files if self._is_ambiguous(plan, plans) else _NO_PATHS
+            )
+        }
+        return switches._replace(begun=switches.begun | worked) if worked else switches
+
+    def _is_ambiguous(self, plan: Plan, plans: Iterable[Plan]) -> bool:
+        return shares_number(plans, plan) or plan.id.phase in self._doubled
 
     def _was_in_order(self, facts: PhaseFacts) -> bool:
         """Return whether no verdict of a signed-off phase is older than what it judges. Once is
