@@ -59,7 +59,9 @@ class Checked(NamedTuple):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return self.faults + self.secrets
+        """What rejects it comes first: whoever names one finding as the cause names the first."""
+        told = sorted(self.faults, key=lambda fault: fault.level is not Level.ERROR)
+        return (*told, *self.secrets)
 
 
 class Checker:

@@ -176,9 +176,7 @@ class Pipeline:
         if wrong and all(finding.reason is Reason.WAITS_FOR for finding in wrong):
             return Held(Reason.WAITS_FOR, checked.findings)
         if wrong:
-            # What rejects it comes first: every surface names the first finding as the cause.
-            beside = (finding for finding in checked.findings if finding not in wrong)
-            return Rejected((*wrong, *beside))
+            return Rejected(checked.findings)
         if checked.secrets:
             return Held(Reason.SECRET, checked.secrets)
         if reason := self._find_reason_to_hold(place.path, head, in_head, obstacle):
