@@ -10,6 +10,7 @@ from tests.support.phases import Content, facts
 from tests.support.settings import config_from
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.waves import dispatched, waves
+from yolo_fs.progress.drift import _under
 
 ORDERED: Content = {
     "critique.jsonl": [{"id": "C1", "cf": 90, "rd": 1}],
@@ -66,3 +67,13 @@ def test_a_review_that_needs_nobody_that_works_here_changes_nothing() -> None:
         facts(ORDERED | {"owner-review.jsonl": [{"departments_needed": ["uiux"]}]}, config=config)
     )
     assert [one.department for one in found.progress.departments] == ["backend"]
+
+
+def test_a_department_that_is_not_needed_stays_so_under_the_configuration_of_the_work_tree() -> (
+    None
+):
+    found = phase("parallel", departments_needed=["backend"])
+    three = {"departments": dict.fromkeys(ALL, True), "department_workflow": "parallel"}
+    judged = _under(found, config_from(three | {"effort": "turbo"}))
+    assert judged.facts.switches.config.effort == "turbo"
+    assert [one.department for one in judged.progress.departments] == ["backend"]

@@ -16,7 +16,7 @@ from typing import Any
 from yolo_fs.artifacts.classify import PROJECT_STATE
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.json_form import to_json
-from yolo_fs.evidence.facts import PhaseFacts, Switches, paths_in
+from yolo_fs.evidence.facts import PhaseFacts, paths_in
 from yolo_fs.handoff_service.lifecycle import lifecycles_of
 from yolo_fs.handoff_service.reading import Reader
 from yolo_fs.handoffs.contents import PHASE_HANDOFF, handoff_into
@@ -75,21 +75,21 @@ def asides(
     known = _lives(root, settings, board, team) if lives is None else lives
     late = tuple(str(overdue_handoff) for overdue_handoff in overdue(known, int(time.time())))
     configured = Aside("", of_all, handoffs=late)
-    in_force = Switches(settings.config)
-    switches = {id(phase.facts.switches): phase.facts.switches for phase in board.phases}
-    same = {key for key, phase_switches in switches.items() if phase_switches == in_force}
-    judged = (
-        phase
-        if id(phase.facts.switches) in same
-        else Phase(replace(phase.facts, switches=in_force))
-        for phase in board.phases
-    )
+    judged = (_under(phase, settings.config) for phase in board.phases)
     unhanded = missing_handoffs(board.phases, phases_in(root))
     phases = (
         replace(_of_phase(root, phase, team, board.commit), handoffs=unhanded.get(phase.id, ()))
         for phase in judged
     )
     return tuple(aside for aside in (configured, *phases) if aside)
+
+
+def _under(phase: Phase, config: Config) -> Phase:
+    """Return a phase under a configuration; what its own artifacts switch stays."""
+    switches = phase.facts.switches
+    if switches.config == config:
+        return phase
+    return Phase(replace(phase.facts, switches=switches._replace(config=config)))
 
 
 def missing_handoffs(phases: Phases, there: Iterable[PhaseId]) -> Mapping[PhaseId, tuple[str, ...]]:
