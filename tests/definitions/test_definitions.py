@@ -20,6 +20,7 @@ from yolo_fs.artifacts.classify import classify
 from yolo_fs.authority.actors import find_actor
 from yolo_fs.checking.checker import Checker
 from yolo_fs.checking.snapshots import NoTree
+from yolo_fs.cli.main import yolo_fs
 from yolo_fs.core.reasons import Reason, errors
 from yolo_fs.definitions.definition import Definition, definitions, text_of
 from yolo_fs.definitions.host_files import host_file
@@ -67,8 +68,9 @@ def parsed(command: str) -> None:
     rest = words[len(name.split()) :]
     if not name:
         return
+    above = yolo_fs.make_context("yolo-fs", words[:1])  # it has how the help of all is called
     try:
-        verbs[name].make_context(name, [word.replace("…", "x") for word in rest])
+        verbs[name].make_context(name, [word.replace("…", "x") for word in rest], parent=above)
     except click.MissingParameter:
         assert is_elided or not rest, command
 
