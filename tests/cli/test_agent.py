@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.teams import CLAIM, Team
+from tests.support.teams import CLAIM, Team, planned_team
 from yolo_fs.cli.main import run
 from yolo_fs.git.repository import Repository
 from yolo_fs.schemas.messages.catalogue import read_message
@@ -29,11 +29,7 @@ PROGRESS = {
 
 @pytest.fixture
 def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
-    found = Team(tmp_path / "work tree")
-    found.begin()
-    found.plan_one()
-    return found
+    return planned_team(tmp_path, monkeypatch)
 
 
 def asked(

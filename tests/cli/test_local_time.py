@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.teams import Team
+from tests.support.teams import Team, planned_team
 from yolo_fs.cli.main import run
 from yolo_fs.core.timestamps import local
 
@@ -24,12 +24,9 @@ def team(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Team]:
     """A team in Nepal, with a question to the user and a file that was refused."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
     monkeypatch.setenv("TZ", "Asia/Kathmandu")
     time.tzset()
-    made = Team(tmp_path / "work")
-    made.begin()
-    made.plan_one()
+    made = planned_team(tmp_path, monkeypatch)
     asked = ["--task", "01-01/T1", *WORDS]
     assert run(["escalate", "open", "-C", str(made.root), *asked]) == 0
     for _ in range(3):

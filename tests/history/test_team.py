@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.teams import CLAIM, EXAMPLES, Team
+from tests.support.teams import CLAIM, EXAMPLES, Team, planned_team
 from yolo_fs.artifacts.table import ARTIFACTS, Home
 from yolo_fs.cli.main import run
 from yolo_fs.evidence.facts import PhaseFacts, withdrawn_from
@@ -31,11 +31,7 @@ from yolo_fs.workspace.settings import load
 
 @pytest.fixture
 def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
-    found = Team(tmp_path / "work tree")
-    found.begin()
-    found.plan_one()
-    return found
+    return planned_team(tmp_path, monkeypatch)
 
 
 def of(team: Team, kind: Loop) -> LoopProgress:

@@ -115,7 +115,7 @@ class Team:
 def planned_team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
     """Return a team with one plan, whose user has no configuration."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
-    made = Team(tmp_path / "work")
+    made = Team(tmp_path / "work tree")
     made.begin()
     made.plan_one()
     return made
