@@ -181,7 +181,7 @@ def known_of(ground: Ground, events: Iterable[Event]) -> PhaseFacts:
             signed, signed_at = f"{position:040}", position
     present = tuple(filed.values())
     return PhaseFacts(
-        phase=phases.PHASE, filed=present, commits=commits,
-        switches=ground.switches.of_phase(present, tasks), task_commits=tasks, signed_off=signed, signed_off_at=signed_at, versions=versions,
+        phase=phases.PHASE, filed=present, switches=ground.switches.of_phase(present), commits=commits,
+        task_commits=tasks, signed_off=signed, signed_off_at=signed_at, versions=versions,
         work=tuple(work), changes=tuple(changes), at_s=10 * len(filed),
     )  # fmt: skip

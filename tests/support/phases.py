@@ -78,7 +78,7 @@ def facts(
     return PhaseFacts(
         phase=PHASE,
         filed=present,
-        switches=Switches(config, **switches).of_phase(present, more.get("task_commits", {})),
+        switches=Switches(config, **switches).of_phase(present),
         commits=COMMITS if commits is None else commits,
         **more,
     )

@@ -8,12 +8,11 @@ overrides it. See docs/dev/sources.md#document-002.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
@@ -139,15 +138,12 @@ class Switches(NamedTuple):
         active = (flagged & self.needed or flagged or {DEFAULT_DEPARTMENT}) | self.begun
         return tuple(row.name for row in WORKING if row.name in active)
 
-    def of_phase(self, filed: Iterable[Filed], done: Container[str] = ()) -> Switches:
-        """Return the switches of a phase with these artifacts, after its Owner's last review.
-
-        `done`: the tasks that are on the branch, each spelled by `key_of_task`.
-        """
+    def of_phase(self, filed: Iterable[Filed]) -> Switches:
+        """Return the switches of a phase with these artifacts, after its Owner's last review."""
         valid = [artifact for artifact in filed if artifact.valid]
         reviews = (each for each in valid if each.place.artifact.kind == _REVIEW)
         lines = [line for review in reviews for line in review.lines]
-        begun = frozenset(chain(_find_failed(valid), _find_worked(valid, done)))
+        begun = frozenset(_find_failed(valid))
         if not lines:
             return self._replace(needed=frozenset(), order=(), begun=begun)
         order, needed = (
@@ -167,13 +163,6 @@ def _find_failed(artifacts: Iterable[Filed]) -> Iterator[Dept]:
         is_verdict = each.place.artifact.kind in STEP_OF_VERDICT
         if is_verdict and any(line.get("r") == "FAIL" for line in each.lines):
             yield Dept(each.place.department)
-
-
-def _find_worked(artifacts: Sequence[Filed], done: Container[str]) -> Iterator[Dept]:
-    plans = plans_in(artifacts)
-    for plan in plans:
-        if any(key_of_task(plans, plan, str(task.get("id"))) in done for task in plan.tasks):
-            yield plan.department
 
 
 @dataclass(frozen=True)

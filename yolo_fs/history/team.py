@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -363,7 +363,7 @@ class Team:
         is_only = phase.number not in self._doubled
         signed_off, signed_at = self._sign_off(phase, own) if is_only else ("", NOWHERE)
         done = dict(self._find_done_tasks(own))
-        switches = self._keep_worked(switches.of_phase(own, done), plans_in(own))
+        switches = self._keep_worked(switches.of_phase(own), plans_in(own), done)
         if not signed_off:
             asking |= JUDGED_BY.keys()
         unnamed, changes = ((), ()) if signed_off else self._changes_in(own)
@@ -391,18 +391,22 @@ class Team:
         unread = {path: self._pasts[path].unread for path in facts.versions}
         return replace(facts, unread=unread) if any(unread.values()) else facts
 
-    def _keep_worked(self, switches: Switches, plans: Sequence[Plan]) -> Switches:
+    def _keep_worked(
+        self, switches: Switches, plans: Sequence[Plan], done: Container[str]
+    ) -> Switches:
         """Return the switches with each department begun that was left out and has source on the
-        branch, whatever task its commits name.
+        branch: a task that is done, or work on its plan, whatever task the subject names.
         """
-        left_out = [plan for plan in plans if plan.department not in switches.departments]
-        worked = {
-            plan.department
-            for plan in left_out
-            if self.history_index.is_worked_on(
-                str(plan.id), plan.files if self._is_ambiguous(plan, plans) else _NO_PATHS
-            )
-        }
+        worked = set()
+        for plan in plans:
+            if plan.department in switches.departments:
+                continue
+            files = plan.files if self._is_ambiguous(plan, plans) else _NO_PATHS
+            tasks = (key_of_task(plans, plan, str(task.get("id"))) for task in plan.tasks)
+            if any(map(done.__contains__, tasks)) or self.history_index.is_worked_on(
+                str(plan.id), files
+            ):
+                worked.add(plan.department)
         return switches._replace(begun=switches.begun | worked) if worked else switches
 
     def _is_ambiguous(self, plan: Plan, plans: Iterable[Plan]) -> bool:
