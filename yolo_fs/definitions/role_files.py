@@ -107,7 +107,7 @@ class RoleFiles:
         for skill in SKILLS:
             name = f"yolo-{skill.name}"
             yield places.skills.format(name), _marked(project_skill(skill, self._host), self._host)
-            if places.policies and not skill.command:
+            if places.policies and skill.starts_agents:
                 yield places.policies.format(name), _marked(_POLICY, self._host)
 
     def _names(self) -> Iterator[str]:

@@ -30,6 +30,11 @@ class Skill(NamedTuple):
     verb: str = ""
     """Our own command that does the same through the runner."""
 
+    @property
+    def starts_agents(self) -> bool:
+        """Whether it does more than report."""
+        return not self.command
+
 
 GO = Skill(
     "go",
@@ -115,12 +120,12 @@ def skill_file(skill: Skill, dialect: Dialect) -> str:
     values = {**skill._asdict(), **dialect._asdict(), "quoted": quoted}
     values["advice"] = skill.advice.format(go=dialect.go)
     resumes = dialect.runs_first.format("yolo-fs resume")
-    if skill.title == GO.title:
-        yours = [row.file for row in ARTIFACTS if row.kind == "analysis"]
-        return rendered("skill-go.md.j2", **values, resumes=resumes, yours=yours, skips=SKIP_FLAGS)
-    if not skill.route:
+    if not skill.starts_agents:
         looks = dialect.runs_first.format(skill.command)
         return rendered("skill-look.md.j2", **values, looks=looks)
+    if not skill.route:
+        yours = [row.file for row in ARTIFACTS if row.kind == "analysis"]
+        return rendered("skill-go.md.j2", **values, resumes=resumes, yours=yours, skips=SKIP_FLAGS)
     route = next(row for row in ROUTES if row.command == skill.route)
     kinds = {row.kind: row.file for row in ARTIFACTS}
     stages = [

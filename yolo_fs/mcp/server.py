@@ -315,8 +315,7 @@ class _Names(MCPServer[None]):
 
 def _commands() -> Mapping[str, Any]:
     """Return the commands that start agents, by name."""
-    skills, go = _imported("definitions.skills.SKILLS"), _imported("definitions.skills.GO")
-    return {skill.name: skill for skill in skills if skill.route or skill is go}
+    return {one.name: one for one in _imported("definitions.skills.SKILLS") if one.starts_agents}
 
 
 def _no_such(what: str, name: str, names: Sequence[str]) -> str:
