@@ -216,6 +216,8 @@ def find_uncommitted(repository: Repository) -> Finding | None:
         for path in missing
         if classify(path) is None and isinstance(stamp_of(root, path), Stamp)
     ]
+    if not missing:
+        return None
     rules = PathRules(repository)
     try:
         missing = [path for path in missing if not rules.reason_to_hold(path, in_head=False)]

@@ -697,7 +697,7 @@ def _is_placed(folder: int, name: str, data: bytes, expected: bytes | None) -> b
     try:
         _write_new(folder, temporary, data, durable=False, mode=SHARED)
         if expected is None:
-            return _is_new(folder, name, temporary, data)
+            return _place_new(folder, name, temporary, data)
         if _content_of(folder, name, len(expected)) == expected:
             os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
             return True
@@ -707,8 +707,10 @@ def _is_placed(folder: int, name: str, data: bytes, expected: bytes | None) -> b
             os.unlink(temporary, dir_fd=folder)
 
 
-def _is_new(folder: int, name: str, temporary: str, data: bytes) -> bool:
-    """Give a written file its name where there is none: unlike a rename, it never overwrites."""
+def _place_new(folder: int, name: str, temporary: str, data: bytes) -> bool:
+    """Give a written file its name where there is none, and return whether it has it: unlike a
+    rename, it never overwrites.
+    """
     with contextlib.suppress(FileExistsError):
         try:
             os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
