@@ -723,5 +723,21 @@ def test_a_file_of_a_plan_below_the_planning_root_that_is_no_artifact_is_source(
     assert turn_of(one.phase()) == ("senior", "code_review")
 
 
+def test_a_state_of_a_later_phase_signs_off_what_a_squash_brought_with_it(tmp_path: Path) -> None:
+    """Of two squashes, one has the phase complete, and the other what was signed off again."""
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    state, roadmap = GROUND.whole(Random(0))[-2:]
+    for event in (state, roadmap):
+        (one.root / path_of(event)).write_text(content_of(event, 99, {}))
+    git(one.root, "add", "-A")
+    git(one.root, "commit", "-q", "-m", "feat(app): login (#12)")
+    assert one.phase().is_complete
+    path = one.root / path_of(state)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"ph": 2, "st": "planning"}) + "\n")
+    again = text_of(one, "code-review.jsonl").replace("99", "98") + "\n"
+    puts(one, {"code-review.jsonl": again}, "feat(app): login (#13)")
+    assert one.phase().is_complete, turn_of(one.phase())
+
+
 def _lines(*records: dict[str, Any]) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)

@@ -431,16 +431,19 @@ class Team:
 
     def _sign_off(self, phase: PhaseId, filed: Sequence[Filed]) -> tuple[str, int]:
         """Return the commit that signed a phase off, and its place: the one that says so, else the
-        one since when `state.json` calls it complete, which a squash leaves.
+        one that gave `state.json` that calls it complete, or since when that is at a later phase: a
+        squash leaves either.
         """
         history, number = self.history_index, int(phase.number)
         if signed := history.sign_off_of(number):
             return signed, history.position_of(signed)
         state = next((one for one in filed if one.place.artifact.kind == "state"), None)
-        if state is None or not _is_over(state.lines, number):
+        if state is None or not (
+            _is_complete(state.lines, number) or _is_beyond(state.lines, number)
+        ):
             return "", NOWHERE
         later = takewhile(
-            lambda one: _is_over(one.lines, number), reversed(self.past_of(state.place.path))
+            lambda one: _is_beyond(one.lines, number), reversed(self.past_of(state.place.path))
         )
         at = min((one.position for one in later), default=state.position)
         return state.commit or history.tip, at
@@ -993,13 +996,16 @@ def _is_named(commit: SourceCommit, names: Iterable[str]) -> bool:
     return any(commit.oid.startswith(name) for name in names)
 
 
-def _is_over(state: Sequence[Mapping[str, Any]], phase: int) -> bool:
-    """Return whether a `state.json` calls a phase complete, or is at a later one: it is at the
-    first that is open.
-    """
+def _is_complete(state: Sequence[Mapping[str, Any]], phase: int) -> bool:
+    """Return whether a `state.json` calls a phase complete."""
     last = state[-1] if state else {}
-    at = last.get("ph")
-    return isinstance(at, int) and (at > phase or (at == phase and last.get("st") == "complete"))
+    return (last.get("ph"), last.get("st")) == (phase, "complete")
+
+
+def _is_beyond(state: Sequence[Mapping[str, Any]], phase: int) -> bool:
+    """Return whether a `state.json` is at a later phase: it is at the first that is open."""
+    at = state[-1].get("ph") if state else None
+    return isinstance(at, int) and at > phase
 
 
 def _folded(facts: PhaseFacts, known: Phase | None) -> Phase:
