@@ -34,6 +34,7 @@ BEFORE_SIGN_OFF = GROUND.whole(Random(0))[:-2]
 MANY = 20_000 if EXAMPLES else 200
 VERDICTS = ("verification.jsonl", "qa-code.jsonl", "security-audit.jsonl")
 SIGNS_OFF = ("lead", "signoff")
+REVIEWS = ("senior", "code_review")
 
 
 def real(tmp_path: Path, events: Sequence[Event]) -> Real:
@@ -693,6 +694,72 @@ def with_files(one: Real, *files: str) -> None:
         for each in VERDICTS
     }
     puts(one, {"01-01.plan.jsonl": _lines(header, task)} | verdicts)
+
+
+@pytest.mark.parametrize("is_dropped_first", [False, True])
+def test_what_a_plan_once_named_and_its_work_made_stays_judged(
+    tmp_path: Path, is_dropped_first: bool
+) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    with_files(one, "backend/b.ts", "docs/c.md")
+    puts(one, {"../../../backend/b.ts": "b\n"}, "feat(01-01): T1 do backend")
+    judged = {name: text_of(one, name) for name in ("code-review.jsonl", *VERDICTS)}
+    puts(one, {name: text.replace("2026", "2027") for name, text in judged.items()})
+    assert turn_of(one.phase()) == SIGNS_OFF
+
+    def drops() -> None:
+        header, task = map(json.loads, text_of(one, "01-01.plan.jsonl").splitlines())
+        plan = {"01-01.plan.jsonl": _lines(header, {**task, "f": ["backend/a.ts"]})}
+        puts(one, plan | {name: judged[name].replace("2026", "2028") for name in VERDICTS})
+        assert turn_of(one.phase()) == (SIGNS_OFF if is_dropped_first else REVIEWS)
+
+    if is_dropped_first:
+        drops()
+    puts(one, {"../../../backend/b.ts": "by hand\n"}, "Fix typo")
+    if not is_dropped_first:
+        drops()
+    assert turn_of(one.phase()) == REVIEWS
+    (one.root / "docs").mkdir()
+    puts(one, {name: text.replace("2026", "2029") for name, text in judged.items()})
+    puts(one, {"../../../docs/c.md": "nobody's\n"}, "Fix typo")
+    assert turn_of(one.phase()) == SIGNS_OFF
+
+
+def test_tests_that_the_test_plan_names_no_more_stay_judged_and_so_does_the_test_plan(
+    tmp_path: Path,
+) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    tests = json.loads(text_of(one, "test-plan.jsonl"))
+    (file,) = tests["tf"]
+    (one.root / file).parent.mkdir(parents=True)
+    puts(one, {f"../../../{file}": "test\n"}, "test(01-01): red")
+    judged = {name: text_of(one, name) for name in ("code-review.jsonl", *VERDICTS)}
+    puts(one, {name: text.replace("2026", "2027") for name, text in judged.items()})
+    assert turn_of(one.phase()) == SIGNS_OFF
+    puts(one, {"test-plan.jsonl": _lines({**tests, "tf": ["tests/other.test.ts"]})})
+    assert turn_of(one.phase()) == ("qa", "qa")
+    puts(one, {f"../../../{file}": "weaker\n"}, "Fix typo")
+    assert turn_of(one.phase()) == REVIEWS
+
+
+@pytest.mark.parametrize("is_planned", [False, True])
+def test_source_of_a_plan_that_is_not_there_is_verified_and_audited(
+    tmp_path: Path, is_planned: bool
+) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    header, task = map(json.loads, text_of(one, "01-01.plan.jsonl").splitlines())
+    plan = _lines({**header, "n": "02"}, {**task, "f": ["backend/b.ts"]})
+    if is_planned:
+        puts(one, {"01-02.plan.jsonl": plan})
+    puts(one, {"../../../backend/b.ts": "b\n"}, "feat(01-02): T1 do more")
+    if is_planned:
+        git(one.root, "rm", "-q", f"{FOLDER}/01-02.plan.jsonl")
+        git(one.root, "commit", "-q", "-m", "chore: tidy")
+    phase = one.phase()
+    assert turn_of(phase) == ("qa", "qa")
+    assert "older than source of 01-02" in str(phase.progress.departments[0].steps)
+    puts(one, {name: text_of(one, name).replace("2026", "2027") for name in VERDICTS})
+    assert turn_of(one.phase()) == SIGNS_OFF
 
 
 def test_a_submodule_that_status_ignores_is_source(tmp_path: Path) -> None:

@@ -136,11 +136,11 @@ def test_a_phase_that_was_opened_is_signed_off_again_though_neither_file_would_c
 ) -> None:
     work(team)
     assert ask("phase", "sign-off", "1")[0] == Exit.DONE
-    tests = team.root / PLANNING / "phases/01-auth/test-plan.jsonl"
-    tests.write_text(tests.read_text().replace("It answers", "It answers well"))
-    team.git("commit", "-qm", "test(01): RED phase tests", "--", str(tests))
+    audit = team.root / PLANNING / "phases/01-auth/security-audit.jsonl"
+    audit.write_text(audit.read_text().replace("2026", "2027"))
+    team.git("commit", "-qm", "docs(01): audit", "--", str(audit))
     code, answer = ask("workflow", "next", "--phase", "1")
-    assert "test-plan.jsonl" in json.dumps(answer["data"]["next"])
+    assert "security-audit.jsonl" in json.dumps(answer["data"]["next"])
     signed = team.head()
     for outcome in ("signed_off", "already"):
         code, answer = ask("phase", "sign-off", "1")

@@ -206,11 +206,18 @@ def _made(facts: PhaseFacts) -> Mapping[Dept, tuple[JudgedFact, ...]]:
 
 
 def _sources(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
+    """Yield source. That of a plan which is not there is judged by every department with a plan;
+    not, where the files of the commit say already whose it is.
+    """
     named: dict[str, list[Plan]] = {}
-    for plan in plans_of(facts):
+    for plan in facts.plans:
         named.setdefault(str(plan.id), []).append(plan)
+    told = {work.commit for work in facts.changes}
     for work in (*facts.work, *facts.changes):
-        if work.position != NOWHERE and _is_judged_by(work, department, named.get(work.plan, ())):
+        if work.plan not in named and work.commit in told:
+            continue
+        plans = named.get(work.plan, facts.plans)
+        if work.position != NOWHERE and _is_judged_by(work, department, plans):
             commit = f" ({work.commit[:SHORT]})" if work.commit else ""
             first = _mended(facts, department, work.position)
             yield JudgedFact(f"source of {work.plan}{commit}", work.position, first, work.plan)
@@ -237,8 +244,10 @@ def _find_artifacts_made(facts: PhaseFacts, department: Dept) -> Iterator[Judged
 
 
 def _find_papers(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
-    """Yield designs, plans and summaries; no step before the verification judges them."""
-    for kind in ("architecture", "plan", "summary"):
+    """Yield designs, plans of work and tests, and summaries; no step before the verification
+    judges them.
+    """
+    for kind in ("architecture", "plan", "test-plan", "summary"):
         for filed in facts.of_kind(kind, department):
             plan = str(filed.place.plan or "")
             first = max(_QA, _mended(facts, department, filed.position))

@@ -401,6 +401,13 @@ class HistoryIndex:
         )
         return tuple(self._commits(query, plan))
 
+    def plans_worked_on(self, phase: str) -> list[str]:
+        """Return the plans of a phase, `NN-MM`, that the scope of some commit names."""
+        query = (
+            "select distinct key from named where kind = 'work' and key > ? and key < ? and ? >= 0"
+        )
+        return [plan for (plan,) in self._rows(query, f"{phase}-", f"{phase}.")]
+
     def is_worked_on(self, plan: str, files: Set[str]) -> bool:
         """Return whether the branch has work on a plan that no revert took back. `files`: only
         where it touches one of them; empty for any.

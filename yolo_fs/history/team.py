@@ -617,10 +617,13 @@ class Team:
     def collect_work(
         self, filed: Sequence[Filed], unnamed: Iterable[Work] = ()
     ) -> tuple[Work, ...]:
-        """Return the work on a phase's plans. `unnamed`: work of commits that name no plan."""
-        plans = {
-            str(artifact.place.plan) for artifact in filed if artifact.place.artifact.kind == "plan"
-        }
+        """Return the work on a phase's plans, also on those that are not there: they were removed,
+        or nobody wrote them. `unnamed`: work of commits that name no plan.
+        """
+        there = [one.place.plan for one in filed if one.place.artifact.kind == "plan"]
+        plans = {str(plan) for plan in there}
+        for number in {plan.phase for plan in there if plan}:
+            plans.update(self.history_index.plans_worked_on(number))
         named = chain.from_iterable(map(self.work_of_plan, plans))
         work: Iterable[Work] = chain(named, unnamed)
         if doubled := [plan for plan in plans_in(filed) if plan.id.phase in self._doubled]:
@@ -682,6 +685,10 @@ class Team:
         judged = [one.position for one in filed if one.place.artifact.kind in JUDGED_BY]
         plans = plans_in(filed) if judged and NOWHERE not in judged else ()
         files_of = [(plan, _judged_files(plan, filed)) for plan in plans]
+        named = frozenset(chain.from_iterable(files for _, files in files_of))
+        files_of = [
+            (plan, files | self._find_dropped(plan, filed, named)) for plan, files in files_of
+        ]
         every_file = frozenset(chain.from_iterable(files for _, files in files_of))
         for change in self._changes_by_others(min(judged), every_file) if plans else ():
             claimed = {
@@ -702,6 +709,31 @@ class Team:
                         commit.oid,
                     )
                     yield work, bool(change.plan)
+
+    def _find_dropped(self, plan: Plan, filed: Iterable[Filed], named: Set[str]) -> frozenset[str]:
+        """Return the files that work on a plan changed, which the plan or its tests named once and
+        no plan does now: what was judged of them is on the branch all the same.
+        """
+        made = {path for work in self.work_of_plan(str(plan.id)) for path in work.files}
+        loose = [path for path in made if named.isdisjoint(_climb(path))]
+        papers = (
+            one.place.path
+            for one in (filed if loose else ())
+            if one.place.department == plan.department
+            and (one.place.artifact.kind == "test-plan" or _is_file_of(plan, one))
+        )
+        former = frozenset(chain.from_iterable(self._files_once(path, plan) for path in papers))
+        return frozenset(path for path in loose if not former.isdisjoint(_climb(path)))
+
+    def _files_once(self, path: str, plan: Plan) -> frozenset[str]:
+        """Return the files of a plan that any version of it, or of its test plan, has named."""
+
+        def read() -> frozenset[str]:
+            made = self._blobs_after(self._list_changes(path)).values()
+            versions = self._lines_of(path, [blob for blob in made if blob]).values()
+            return frozenset(chain.from_iterable(_files_in(lines, plan) for lines in versions))
+
+        return self.derive_from(self.history_index.mark_of(path), f"{path} {plan.id} files", read)
 
     def _changes_by_others(self, after: int, files: Set[str]) -> list[_SourceChange]:
         """Return the commits beyond a position that changed one of these files, or what is below
@@ -965,23 +997,37 @@ class _SourceChanges(NamedTuple):
     """Path of a file or folder → the commits that changed it or what is below it."""
 
 
+def _climb(path: str) -> list[str]:
+    """Return a path and the folders above it."""
+    return [path, *(path[:at] for at, char in enumerate(path) if char == "/")]
+
+
 def _with_folders(commit: IndexedCommit) -> _SourceChange:
     source = [path for path in commit.paths if classify(path) is None]
-    above = {path[:at] for path in source for at, char in enumerate(path) if char == "/"}
-    return _SourceChange(commit, *plan_in(commit.subject), frozenset((*source, *above)))
+    touched = chain.from_iterable(map(_climb, source))
+    return _SourceChange(commit, *plan_in(commit.subject), frozenset(touched))
 
 
 def _judged_files(plan: Plan, filed: Iterable[Filed]) -> frozenset[str]:
     """Return the files of a plan, with those of its tests: the results rest on them."""
     tests = (
-        path
+        _files_in(one.lines, plan)
         for one in filed
         if one.place.artifact.kind == "test-plan" and one.place.department == plan.department
-        for line in one.lines
-        if line.get("plan") == str(plan.id)
-        for path in paths_in(line.get("tf"))
     )
-    return frozenset((*plan.files, *tests))
+    return plan.files.union(*tests)
+
+
+def _files_in(lines: Iterable[Mapping[str, Any]], plan: Plan) -> Iterator[str]:
+    """Yield the files that a plan names, or a test plan names for it."""
+    for line in lines:
+        yield from (*paths_in(line.get("fm")), *paths_in(line.get("f")))
+        if line.get("plan", str(plan.id)) == str(plan.id):
+            yield from paths_in(line.get("tf"))
+
+
+def _is_file_of(plan: Plan, filed: Filed) -> bool:
+    return filed.place.artifact.kind == "plan" and filed.place.plan == plan.id
 
 
 _HELD: list[Team] = []
