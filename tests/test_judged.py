@@ -140,6 +140,24 @@ def test_an_audit_that_only_changes_its_mind_asks_the_user() -> None:
     assert open_step(again) == ("security", "user")
 
 
+def test_an_audit_after_one_that_this_clone_lacks_waits_for_it() -> None:
+    assert open_step(lacking_first_of("security-audit.jsonl")) == ("security", "user")
+    known = lacking_first_of("security-audit.jsonl")
+    assert "that this clone lacks" in why(known, "security")[0]
+    turn = Phase(known).progress.next
+    assert turn is not None and turn.command == "git fetch --refetch --no-filter"
+    mended = lacking_first_of("security-audit.jsonl", "src/auth.ts")
+    assert open_step(mended) == ("signoff", "lead")
+
+
+def lacking_first_of(name: str, *between: str) -> PhaseFacts:
+    """Return the facts of a clone without the contents of an artifact that was written twice."""
+    known = history(*AUDITED, (name, []), *between, name)
+    path = phases.filed(name, []).place.path
+    lacking, *there = known.versions[path]
+    return replace(known, versions={**known.versions, path: there}, unread={path: [lacking]})
+
+
 @pytest.mark.parametrize(
     "agent, turn", [("user", ("signoff", "lead")), ("lead", ("security", "user"))]
 )

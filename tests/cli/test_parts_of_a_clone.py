@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from yolo_fs.cli.main import run
 from yolo_fs.evidence.facts import PlanStanding, plan_progress
+from yolo_fs.evidence.judged import came_later
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
+from yolo_fs.loops.repairs import PassedAudit, passed_without_answer
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.workspace.settings import load
 
 FOLDER = ".yolo-planning/phases/01-login"
@@ -103,6 +107,55 @@ def test_a_clone_without_contents_calls_no_good_commit_bad(
     assert run(["verify", "-C", str(clone)]) == 0
     said = capsys.readouterr()
     assert said.out.count("1 of them are not whole") == 1 and not said.err
+
+
+def test_a_clone_without_a_former_audit_asks_for_it_until_it_has_come(
+    origin: Path, tmp_path: Path
+) -> None:
+    (passed,) = example("pass_without_findings")
+    failed = {**passed, "r": "FAIL", "findings": 1, "critical": 1}
+    put(origin, AUDIT, failed)
+    put(origin, AUDIT, passed)
+    clone = cloned(origin, tmp_path, "--filter=blob:none")
+    with Repository(str(clone)) as repository:
+        team = Team(repository, load(repository.root))
+        assert audit_of(team, repository) == PassedAudit("PASS", is_known=False)
+        assert audit_of(team, repository) == PassedAudit("PASS", is_known=False)
+        git(clone, "fetch", "-q", "--refetch", "--no-filter")
+        assert audit_of(team, repository) == PassedAudit("PASS", is_known=True)
+
+
+def audit_of(team: Team, repository: Repository) -> PassedAudit | None:
+    (facts,) = team.facts(repository.head().tip)
+    return passed_without_answer(facts, Dept.BACKEND)
+
+
+def test_a_clone_knows_that_a_merge_took_a_verdict_back_without_its_contents(
+    origin: Path, tmp_path: Path
+) -> None:
+    (passed,) = example("pass_without_findings")
+    put(origin, AUDIT, passed)
+    git(origin, "switch", "-qc", "side")
+    put(origin, AUDIT, {**passed, "dt": "2026-02-21"})
+    git(origin, "switch", "-q", "main")
+    git(origin, "merge", "-q", "-s", "ours", "-m", "Merge side", "side")
+    clone = cloned(origin, tmp_path, "--filter=blob:none")
+    assert reopened(clone) == reopened(origin) != []
+
+
+def reopened(root: Path) -> list[str]:
+    with Repository(str(root)) as repository:
+        (facts,) = Team(repository, load(repository.root)).facts(repository.head().tip)
+        return list(came_later(facts, "security-audit", Dept.BACKEND))
+
+
+AUDIT = "security-audit.jsonl"
+EXAMPLES = Path(__file__).parents[2] / "fixtures/examples/artifacts"
+
+
+def example(name: str) -> list[dict[str, Any]]:
+    text = (EXAMPLES / f"security-audit/ok/{name}.jsonl").read_text()
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def test_a_clone_without_trees_goes_on_and_tells_all_once_they_have_come(

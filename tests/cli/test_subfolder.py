@@ -13,6 +13,7 @@ import pytest
 
 from tests.support import forked
 from tests.support.teams import Team
+from yolo_fs.cli.carried import carried
 
 CRITIQUE = ".yolo-planning/phases/01-auth/critique.jsonl"
 BELOW = "packages/api"
@@ -131,6 +132,14 @@ def test_each_command_that_is_printed_after_a_folder_was_named_works_where_one_s
         words = shlex.split(command)
         assert words[1:3] == ["-C", "repo"], command
     assert "yolo-fs -C repo validate" in told
+
+
+def test_a_command_of_git_that_is_to_be_run_has_the_folder_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with carried(["resume", "-C", str(tmp_path)]):
+        print("run: git fetch --refetch")
+    assert capsys.readouterr().out == f"run: git -C {tmp_path} fetch --refetch\n"
 
 
 def test_who_stands_in_the_same_work_tree_or_reads_json_is_told_commands_as_they_are(

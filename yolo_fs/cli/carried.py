@@ -73,7 +73,7 @@ class _Carrying:
 
         verbs = "|".join(verb.name for verb in VERBS)
         self._ours = re.compile(rf"(?<!# )(?<!Usage: )(?<![\w/.@-])yolo-fs (?=(?:{verbs})\b)")
-        self._gits = re.compile(rf"(?m)(^ *|')git (?=(?:{'|'.join(_GITS)})\b)")
+        self._gits = re.compile(rf"(?m)(^ *|'|run: )git (?=(?:{'|'.join(_GITS)})\b)")
         self._stream, self._folder = stream, shlex.quote(start)
 
     def write(self, text: str) -> int:

@@ -13,6 +13,7 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.cli.validate import watched
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import Exit, counted
+from yolo_fs.evidence.facts import FETCH_LACKING
 from yolo_fs.git.repository import Repository
 from yolo_fs.workspace.settings import Settings, load
 
@@ -94,7 +95,7 @@ def _show(
     if unknown:
         console.print(
             f"{unknown} of them are not whole in this clone, and nothing is said of the rest of it;"
-            " 'git fetch --unshallow' or 'git fetch --refetch --no-filter' brings it"
+            f" 'git fetch --unshallow' or '{FETCH_LACKING}' brings it"
         )
     if past:
         console.print(

@@ -66,6 +66,10 @@ class SourceCommit(NamedTuple):
     """Its place in the order of the branch."""
 
 
+FETCH_LACKING = "git fetch --refetch --no-filter"
+"""Brings what a partial clone lacks."""
+
+
 class Version(NamedTuple):
     """One content of a file, as given by a commit."""
 
@@ -191,8 +195,8 @@ class PhaseFacts:
     """Place of that commit in the order of the branch."""
     versions: Mapping[str, Sequence[Version]] = field(default_factory=dict)
     """Path of an artifact of a running loop → its versions, oldest first."""
-    unread: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """Path → the places of those of its versions whose contents this clone does not have."""
+    unread: Mapping[str, Sequence[Version]] = field(default_factory=dict)
+    """Path → those of its versions whose contents this clone does not have, without a line."""
     withdrawn: tuple[Withdrawn, ...] = ()
     """What was said against the phase and was taken off the branch: it was said all the same."""
     work: tuple[Work, ...] = ()

@@ -69,10 +69,12 @@ def _is_restored(facts: PhaseFacts, filed: Filed) -> bool:
     """Return whether a verdict is in force only because a revert or a merge took a later one
     back.
     """
+    path = filed.place.path
+    versions = chain(facts.versions.get(path, ()), facts.unread.get(path, ()))
     return filed.position != NOWHERE and any(
         one.position > filed.position
         or (one.position == filed.position and one.order > filed.order > 0)
-        for one in facts.versions.get(filed.place.path, ())
+        for one in versions
     )
 
 
@@ -294,7 +296,7 @@ def _failures_of(facts: PhaseFacts, department: Dept) -> tuple[Sequence[int], Se
                 (one.position, _scope_of(kind, one), _fails(kind, one, department)) for one in known
             ]
             failing = {_GATE: _REVIEW, "po-qa-verdict": _INTEGRATION}.get(kind, step)
-            verdicts += [(position, kind, failing) for position in facts.unread.get(path, ())]
+            verdicts += [(one.position, kind, failing) for one in facts.unread.get(path, ())]
     verdicts.sort()
     standing: dict[str, int] = {}
     failed = []

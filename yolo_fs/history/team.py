@@ -60,6 +60,7 @@ from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.withdrawn import MAY_SPEAK_AGAINST, said_against
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME
 from yolo_fs.schemas.config import Config
+from yolo_fs.system.files import Stamp, stamp_at
 from yolo_fs.system.readers import READERS
 from yolo_fs.system.store import code_stamp
 from yolo_fs.system.text_checks import Limits
@@ -77,8 +78,10 @@ _MADE_FEW = 50
 _MADE_AT_ONCE = 2000
 """Commits in one request to git, which takes 0.1 s."""
 _Derived = TypeVar("_Derived")
-_Question = tuple[str | None, Switches, str, tuple[str, ...]]
-"""Commit, settings, home of the current phases, and the branches of other clones."""
+_Stamps = tuple[Stamp | None, ...]
+_Question = tuple[str | None, Switches, str, tuple[str, ...], _Stamps]
+"""Commit, settings, home of the current phases, the branches of other clones, and where contents
+that are lacking would be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +93,12 @@ class _Past:
     last: PathChange
     blob: str
     versions: tuple[Version, ...]
-    unread: tuple[int, ...] = ()
-    """Places of the versions whose contents a partial clone lacks."""
+    unread: tuple[Version, ...] = ()
+    """The versions whose contents a partial clone lacks, without a line."""
+    lacking: str = ""
+    """One of these contents."""
+    stamps: _Stamps = ()
+    """Where it would be, as of the read."""
 
 
 class Team:
@@ -111,6 +118,8 @@ class Team:
         self._phases: tuple[_Question, tuple[Phase, ...]] | None = None
         """The last question, and its answer."""
         self._pasts: dict[str, _Past] = {}
+        self._stamps: _Stamps = ()
+        """Where contents that are lacking would be, as of the last question."""
         self._doubled: frozenset[str] = frozenset()
         """Numbers that two phases have, as of the commit that was asked for last."""
         self._works: dict[str, tuple[object, tuple[Work, ...]]] = {}
@@ -151,6 +160,7 @@ class Team:
             # mappings.
             self._filed, self._blobs, self._pasts = kept._filed, kept._blobs, kept._pasts
             self._derived, self._phases, self._doubled = kept._derived, kept._phases, kept._doubled
+            self._stamps = kept._stamps
             self._works, self._in_order = kept._works, kept._in_order
             self._givers, self._elsewhere = kept._givers, kept._elsewhere
             if self._lines.take_over(kept._lines):
@@ -219,10 +229,18 @@ class Team:
         return tuple(phase.facts for phase in self.phases(commit, switches))
 
     def _question_of(self, commit: str | None, switches: Switches) -> _Question:
-        return commit, switches, self._home_at(commit), self._list_line_tips()
+        home, lines = self._home_at(commit), self._list_line_tips()
+        return commit, switches, home, lines, self._stamp_lacking()
+
+    def _stamp_lacking(self) -> _Stamps:
+        """Return what changes once contents that this clone lacked have come."""
+        lacking = [past.lacking for past in self._pasts.values() if past.lacking]
+        loose = (f"{blob[:2]}/{blob[2:]}" for blob in lacking)
+        folder = f"{self._repository.common_dir}/objects"
+        return tuple(stamp_at(f"{folder}/{name}") for name in ("pack", *loose) if lacking)
 
     def _facts(self, question: _Question) -> tuple[PhaseFacts, ...]:
-        commit, chosen, home, lines = question
+        commit, chosen, home, lines, self._stamps = question
         if commit is None:
             return ()
         self.history_index.read_up_to(commit)
@@ -331,6 +349,8 @@ class Team:
         from elsewhere makes none.
         """
         known = self._pasts.get(path)
+        if known and known.lacking and known.stamps != self._stamps:
+            known = None  # what was lacking may have come
         if known is None or known.mark != self.history_index.mark_of(path):
             known = self._pasts[path] = self._read_past(path, known)
         return known.versions
@@ -538,17 +558,16 @@ class Team:
             for path_change, made in fresh
             if lines[made]
         )
-        unread = [
-            path_change.position
-            for path_change, made in fresh
-            if not lines[made] and self._lacks(made)
-        ]
+        lacking = [(one, made) for one, made in fresh if not lines[made] and self._lacks(made)]
+        unread = [Version((), one.at_s, one.height, one.position) for one, _ in lacking]
         return _Past(
             mark,
             history.last_change(path),
             blob,
             (*(known.versions if known else ()), *versions),
             (*(known.unread if known else ()), *unread),
+            next((made for _, made in lacking), known.lacking if known else ""),
+            self._stamps,
         )
 
     @cached_property

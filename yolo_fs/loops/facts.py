@@ -187,6 +187,11 @@ class LoopFacts:
         for filed in self.phase.of_kind(kind, department):
             yield from self.history(filed)
 
+    def unread(self, kind: str, department: Dept | None = None) -> Iterator[Version]:
+        """Yield the versions of a kind whose contents this clone does not have."""
+        for filed in self.phase.of_kind(kind, department):
+            yield from self.phase.unread.get(filed.place.path, ())
+
     def decisions(self, kind: str, of: str) -> Iterator[DecidedFact]:
         """Yield each decision on something, as of the first commit that has it."""
         for line, version in self._decided():

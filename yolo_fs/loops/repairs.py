@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from yolo_fs.escalations.fold import as_committed
 from yolo_fs.escalations.log import EscalationProgress
 from yolo_fs.evidence.facts import (
+    FETCH_LACKING,
     NOWHERE,
     PhaseFacts,
     Plan,
@@ -408,26 +409,44 @@ def is_security_decided(facts: PhaseFacts, department: Dept) -> bool:
     )
 
 
-def passed_without_answer(facts: PhaseFacts, department: Dept) -> str:
-    """Return what is wrong with an audit that no longer says FAIL, though nothing was changed and
-    the user was not asked; empty for none. Security stops a phase and does not let it go on.
+class PassedAudit(NamedTuple):
+    """An audit that does not say FAIL, after one that nothing has answered."""
+
+    says: str
+    is_known: bool
+    """Whether the one before said FAIL; otherwise this clone lacks it, and it may have."""
+
+    def __str__(self) -> str:
+        before, then = "a FAIL", "the user decides"
+        if not self.is_known:
+            before, then = "an audit that this clone lacks", f"'{FETCH_LACKING}' brings it"
+        said = f"security says {self.says} after {before}"
+        return f"{said}, and nothing was changed in between: {then}"
+
+
+def passed_without_answer(facts: PhaseFacts, department: Dept) -> PassedAudit | None:
+    """Return the audit that no longer says FAIL, though nothing was changed and the user was not
+    asked; None for none. Security stops a phase and does not let it go on.
     """
     known = _known(facts)
     audits = sorted(known.of("security-audit", department), key=lambda audit: audit.order)
     failed = [audit for audit in audits if any(line.get("r") == "FAIL" for line in audit.lines)]
     last = audits[-1] if audits else None
-    if not failed or last is None or last in failed or facts.is_signed(last.position):
-        return ""
-    fixes = known.work_after(failed[-1].order, department)
+    if last is None or last in failed or facts.is_signed(last.position):
+        return None
+    lacking = known.unread("security-audit", department)
+    stopping = max((*failed, *lacking), key=lambda audit: audit.order, default=None)
+    if stopping is None:
+        return None
+    fixes = known.work_after(stopping.order, department)
     accepted = known.decisions(ACCEPT_RISK, department)
     is_answered = (
         any(work.order < last.order for work in fixes)
-        or any(each.agent == Role.USER and each.order >= failed[-1].order for each in accepted)
+        or any(each.agent == Role.USER and each.order >= stopping.order for each in accepted)
         or is_security_decided(facts, department)
     )
     said = str(next((line.get("r") for line in last.lines if "r" in line), ""))
-    stop = f"security says {said} after a FAIL, and nothing was changed in between"
-    return "" if is_answered else f"{stop}: the user decides"
+    return None if is_answered else PassedAudit(said, stopping in failed)
 
 
 _QA_MOST = int(LIMIT_BY_KEY["qa.max_cycles"].value)

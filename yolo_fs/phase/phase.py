@@ -20,6 +20,7 @@ from yolo_fs.core.reasons import Finding, safe, shortened
 from yolo_fs.escalations.fold import as_committed, open_of
 from yolo_fs.escalations.log import EscalationProgress, EscalationStage
 from yolo_fs.evidence.facts import (
+    FETCH_LACKING,
     OWNERS_DECISION,
     Filed,
     PhaseFacts,
@@ -624,6 +625,11 @@ class _Turns(NamedTuple):
             if why := self._explain_new_audit(status.department):
                 auditor = name_in(Role.SECURITY, status.department)
                 return Next("security", auditor, current.step.inputs, why=why)
+            passed = passed_without_answer(self.facts, status.department)
+            if passed and not passed.is_known:
+                does = "fetches what this clone lacks"
+                inputs = ("security-audit.jsonl",)
+                return Next("security", Role.USER, inputs, "", str(passed), FETCH_LACKING, does)
             why = "security FAIL: hard stop, only the user decides"
             does = "decides whether what security found is accepted, or is mended first"
             command = f"yolo-fs decide accept-risk {status.department} --reason …"

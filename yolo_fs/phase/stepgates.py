@@ -289,7 +289,7 @@ def _security(view: View) -> Iterator[str]:
 def _check_security_failures(view: View) -> Iterator[str]:
     yield from _find_failures(view, "security")
     if view.department and (stop := passed_without_answer(view.facts, view.department)):
-        yield stop
+        yield str(stop)
 
 
 def _find_failures(view: View, step: str = "") -> Iterator[str]:

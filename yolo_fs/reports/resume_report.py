@@ -14,6 +14,7 @@ from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.verdicts import Accepted, Held, Missing, Rejected, Verdict, Waiting
 from yolo_fs.core.ids import SHORT, spelled_below
 from yolo_fs.core.reasons import Reason, safe
+from yolo_fs.evidence.facts import FETCH_LACKING
 from yolo_fs.handoffs.lifecycle import HandoffLifecycle, HandoffStage
 from yolo_fs.phase.phase import Phases
 from yolo_fs.phase.progress import PhaseStatus
@@ -46,6 +47,7 @@ class LastHandoff(NamedTuple):
 
 
 SHALLOW = "this clone is shallow: what is older is not known ('git fetch --unshallow')"
+PARTIAL = f"this clone is partial: what it lacks is not known ('{FETCH_LACKING}')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +130,7 @@ def _now(situation: Situation, report: PhaseReport | None, asker: Audience) -> R
     if situation.is_cut_off:
         lines.append(SHALLOW)
     if situation.is_partial:
-        lines.append(
-            "this clone is partial: what it lacks is not known ('git fetch --refetch --no-filter')"
-        )
+        lines.append(PARTIAL)
     lines += [f"stop: {safe(sentence, 500)}" for sentence in situation.trouble]
     trouble = {
         "obstacle": situation.obstacle.value if situation.obstacle else None,
