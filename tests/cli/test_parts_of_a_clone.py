@@ -107,6 +107,11 @@ def test_a_clone_without_contents_calls_no_good_commit_bad(
     assert run(["verify", "-C", str(clone)]) == 0
     said = capsys.readouterr()
     assert said.out.count("1 of them are not whole") == 1 and not said.err
+    for root, count in ((clone, 1), (origin, 0)):
+        assert run(["status", "-C", str(root)]) == 0
+        assert capsys.readouterr().out.count("this clone is partial") == count
+        assert run(["status", "--json", "-C", str(root)]) == 0
+        assert json.loads(capsys.readouterr().out)["data"]["partial"] is bool(count)
 
 
 def test_a_clone_without_a_former_audit_asks_for_it_until_it_has_come(
@@ -167,7 +172,7 @@ def test_a_clone_without_trees_goes_on_and_tells_all_once_they_have_come(
     for words in (["run", "--once", "-q"], ["status"], ["verify"], ["resume"]):
         assert run([*words, "-C", str(clone)]) == 0, words
     said = capsys.readouterr()
-    assert said.out.count("this clone is partial") == 1 and not said.err
+    assert said.out.count("this clone is partial") == 2 and not said.err  # status and resume
     assert commits_of(clone) == {""}
     git(clone, "fetch", "-q", "--refetch", "--no-filter")
     assert commits_of(clone) == commits_of(origin) != {""}

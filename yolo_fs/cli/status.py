@@ -34,7 +34,7 @@ from yolo_fs.handoffs.reading import Compliance
 from yolo_fs.history.index import IndexedCommit
 from yolo_fs.kept.selection import KeptEntry
 from yolo_fs.moments.moment import PresentMoment, StatusObserver, find_commit, look_back
-from yolo_fs.reports.resume_report import SHALLOW
+from yolo_fs.reports.resume_report import PARTIAL, SHALLOW
 from yolo_fs.reports.status import Candidate, CandidateState, Report
 from yolo_fs.workspace.planning_tree import find_phase
 
@@ -266,6 +266,8 @@ def _show_head(console: Console, report: Report) -> None:
         console.print(safe(report.verification.sentence), style=style)
     if report.is_cut_off:
         console.print(SHALLOW, style="yellow")
+    if report.is_partial:
+        console.print(PARTIAL, style="yellow")
     if report.obstacle:
         console.print(f"held up: {report.obstacle.with_sentence}", style="yellow")
 

@@ -127,6 +127,8 @@ class Report:
     """Committed artifact → number of its warnings; empty when the history was not read."""
     is_cut_off: bool = False
     """Whether the clone is shallow: what is older than it is not known, nor its order."""
+    is_partial: bool = False
+    """Whether the clone leaves contents or trees of former commits out."""
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -169,6 +171,7 @@ class Report:
             "head": self.head.tip,
             "obstacle": self.obstacle.value if self.obstacle else None,
             "shallow": self.is_cut_off,
+            "partial": self.is_partial,
             "daemon": to_json(self.health),
             "counts": {standing.value: counts[standing] for standing in CandidateState},
             "candidates": [candidate.as_json() for candidate in listed_here],
@@ -217,10 +220,10 @@ class Reporter:
             verdicts = {candidate.path: candidate.verdict for candidate in listing.all}
             repaired = autofixed(self._repository, verdicts)
         verification = verification_of(self._repository, self._settings, head.tip)
-        is_cut_off = bool(self._repository.cut_off())
+        is_cut_off, is_partial = bool(self._repository.cut_off()), self._repository.is_partial
         return Report(
             root, head, obstacle, health_now, listing, kept, repaired, verification, near,
-            is_cut_off=is_cut_off,
+            is_cut_off=is_cut_off, is_partial=is_partial,
         )  # fmt: skip
 
     def close(self) -> None:
