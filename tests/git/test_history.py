@@ -218,12 +218,38 @@ def test_a_history_is_told_in_parts_and_each_commit_after_its_parents(
 
     told = list(log_parents_first(repository, merge))
 
-    assert sorted(told) == sorted(log(repository, merge)) and len(told) > 42
+    plain = sorted(commit._replace(own_changes=()) for commit in told)
+    assert plain == sorted(log(repository, merge)) and len(told) > 42
+    assert [commit.oid for commit in told if commit.own_changes] == [merge]
     seen: set[str] = set()
     for commit in told:
         assert seen.issuperset(commit.parents)
         seen.add(commit.oid)
     assert not list(log_parents_first(repository, merge, f"^{merge}"))
+
+
+def test_a_merge_made_itself_what_none_of_its_parents_had(user: User, engine: Engines) -> None:
+    for path in ("ours", "both", "gone"):
+        user.add(path, "1")
+    user.commit("together")
+    user.git("checkout", "-q", "-b", "side")
+    for path in ("theirs", "both"):
+        user.add(path, "2")
+    user.commit("side")
+    user.git("checkout", "-q", "-")
+    user.commit_file("ours", "2", "meanwhile")
+    user.git("merge", "-q", "--no-commit", "--no-ff", "side")
+    for path in ("both", "new"):
+        user.add(path, "3")
+    user.git("rm", "-q", "gone")
+    user.commit("Merge side")
+
+    made = {commit.subject: commit for commit in log_parents_first(engine(user).repository, "HEAD")}
+
+    wanted = (("M", "both"), ("D", "gone"), ("A", "new"))
+    assert made["Merge side"].own_changes == wanted
+    assert set(made["Merge side"].changes) == {*wanted, ("A", "theirs")}
+    assert all(not one.own_changes for name, one in made.items() if name != "Merge side")
 
 
 # --- a short line of commits, from its objects alone ---

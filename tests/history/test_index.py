@@ -151,11 +151,15 @@ def test_what_a_commit_contains_are_the_positions_up_to_its_own(place: Path, see
         line = subprocess.check_output(
             [*git, "--first-parent", "--reverse", tip], text=True
         ).split()
-        assert [found.position_of(each) for each in line] == [*range(len(line))], f"seed {seed}"
-        for position, each in enumerate(line):
+        for each in line:
             contained = set(subprocess.check_output([*git, each], text=True).split())
+            position = found.position_of(each)
             told = {one for one in commits if 0 <= found.position_of(one) <= position}
             assert told == contained, f"seed {seed}: {each}"
+            assert {found.position_of(one) for one in contained} == {*range(position + 1)}
+            for one in contained:
+                after = [found.position_of(above) for above in repository.parents(one)]
+                assert all(above < found.position_of(one) for above in after), f"seed {seed}: {one}"
         beyond = set(commits) - set(subprocess.check_output([*git, tip], text=True).split())
         assert {found.position_of(each) for each in beyond} <= {-1}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from os.path import normpath
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -41,14 +42,16 @@ def real(tmp_path: Path, events: Sequence[Event]) -> Real:
     return committed(tmp_path / "work", GROUND, events, Random(7))
 
 
-def text_of(one: Real, name: str) -> str:
-    return git(one.root, "show", f"main:{FOLDER}/{name}") + "\n"
+def text_of(one: Real, name: str, branch: str = "main") -> str:
+    return git(one.root, "show", f"{branch}:{normpath(f'{FOLDER}/{name}')}") + "\n"
 
 
 def puts(one: Real, files: Mapping[str, str], subject: str = "docs(01): by hand") -> None:
     """Commit artifacts of the phase, all at once."""
     for name, text in files.items():
-        (one.root / FOLDER / name).write_text(text)
+        file = one.root / normpath(f"{FOLDER}/{name}")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
     git(one.root, "add", "-A")
     git(one.root, "commit", "-q", "-m", subject)
 
@@ -294,6 +297,86 @@ def test_a_verdict_on_a_branch_that_is_not_merged_judges_nothing_until_it_is(
     git(one.root, "checkout", "-q", "base")
     git(one.root, "merge", "-q", "--no-ff", "-m", "Merge side", "side")
     assert turn_of(one.phase("base")) == SIGNS_OFF
+
+
+def merges(one: Real, branch: str, *how: str) -> None:
+    """Merge `branch` into `main` as a pull request does, which has gone on meanwhile."""
+    git(one.root, "checkout", "-q", "main")
+    puts(one, {"../../../README.md": "of main\n"}, "chore: elsewhere")
+    git(one.root, "merge", "-q", "--no-ff", "-m", f"Merge {branch}", *how, branch)
+
+
+@pytest.mark.parametrize("what", ["../../../backend/a.ts", "01-01.plan.jsonl"])
+def test_a_pull_request_hides_nothing_that_came_after_its_verdicts(
+    tmp_path: Path, what: str
+) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    git(one.root, "branch", "work")
+    git(one.root, "reset", "-q", "--hard", "begin")
+    git(one.root, "checkout", "-q", "work")
+    subject = "fix(01-01): T1 a hurry" if what.endswith(".ts") else "docs(01): plan 01-01"
+    puts(one, {what: text_of(one, what, "work").replace("Green", "Red") + "\n"}, subject)
+    turn = turn_of(one.phase("work"))
+    assert turn in (REVIEWS, ("qa", "qa"))
+    merges(one, "work")
+    assert turn_of(one.phase()) == turn
+    judged = {name: text_of(one, name) for name in ("code-review.jsonl", *VERDICTS)}
+    puts(one, {name: text.replace("2026", "2027") for name, text in judged.items()})
+    assert turn_of(one.phase()) == SIGNS_OFF
+
+
+@pytest.mark.parametrize("subject", ["Merge work", "feat(01-01): T1 do backend", "chore: merge"])
+def test_a_pull_request_opens_nothing_whatever_it_is_called(tmp_path: Path, subject: str) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    git(one.root, "branch", "work")
+    git(one.root, "reset", "-q", "--hard", "begin")
+    merges(one, "work")
+    git(one.root, "commit", "-q", "--amend", "-m", subject)
+    assert turn_of(one.phase()) == SIGNS_OFF
+    assert standing_of(one.phase()) == standing_of(one.phase("work"))
+
+
+def test_what_a_merge_makes_itself_is_judged_again(tmp_path: Path) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    git(one.root, "branch", "work")
+    git(one.root, "reset", "-q", "--hard", "begin")
+    merges(one, "work", "--no-commit")
+    (one.root / "backend/a.ts").write_text("neither side had this\n")
+    git(one.root, "commit", "-q", "-a", "-m", "Merge work")
+    assert turn_of(one.phase()) == REVIEWS
+
+
+def test_a_merge_that_takes_an_older_content_of_a_file_is_judged_again(tmp_path: Path) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    older = text_of(one, "../../../backend/a.ts")
+    git(one.root, "branch", "work")
+    puts(one, {"../../../backend/a.ts": "mended\n"}, "fix(01-01): T1 mend it")
+    judged = {name: text_of(one, name) for name in ("code-review.jsonl", *VERDICTS)}
+    puts(one, {name: text.replace("2026", "2027") for name, text in judged.items()})
+    assert turn_of(one.phase()) == SIGNS_OFF
+    git(one.root, "checkout", "-q", "work")
+    puts(one, {"../../../docs.md": "of work\n"}, "chore: docs")
+    merges(one, "work", "--no-commit")
+    (one.root / "backend/a.ts").write_text(older)
+    git(one.root, "commit", "-q", "-a", "-m", "Merge work")
+    assert turn_of(one.phase()) == REVIEWS
+
+
+def test_a_branch_that_takes_the_main_line_in_before_it_is_merged_is_as_it_was(
+    tmp_path: Path,
+) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    git(one.root, "branch", "work")
+    git(one.root, "reset", "-q", "--hard", "begin")
+    puts(one, {"../../../shop.ts": "of main\n"}, "feat: another team")
+    git(one.root, "checkout", "-q", "work")
+    git(one.root, "merge", "-q", "-m", "Merge main into work", "main")
+    assert turn_of(one.phase("work")) == SIGNS_OFF
+    puts(one, {"../../../backend/a.ts": "later\n"}, "fix(01-01): T1 later")
+    git(one.root, "merge", "-q", "-m", "Merge main again", "--no-ff", "main")
+    assert turn_of(one.phase("work")) == REVIEWS
+    merges(one, "work")
+    assert turn_of(one.phase()) == REVIEWS
 
 
 @pytest.mark.parametrize("name", ["api-contracts", "design-handoff", "component-specs"])

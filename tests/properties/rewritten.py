@@ -265,6 +265,28 @@ def replayed(real: Real, branch: str, said: Callable[[str], str]) -> str:
     return branch
 
 
+def merged_as_it_is(real: Real, chance: Random) -> str:
+    """The branch comes by a merge, as of a pull request; the other side has gone on, or not."""
+    below = chance.choice((FIRST, "aside"))
+    words = "-p", below, "-p", "main", "-m", "Merge pull request #12"
+    made = git(real.root, "commit-tree", "main^{tree}", *words)
+    git(real.root, "branch", "-f", "pulled", made)
+    return "pulled"
+
+
+def merged_in_parts(real: Real, chance: Random) -> str:
+    """The branch comes by two merges, and the second one is merged once more."""
+    half = chance.choice(real.commits[:-1])
+    words = "-p", "aside", "-p", half, "-m", "Merge pull request #12"
+    first = git(real.root, "commit-tree", f"{half}^{{tree}}", *words)
+    words = "-p", first, "-p", "main", "-m", "Merge pull request #13"
+    second = git(real.root, "commit-tree", "main^{tree}", *words)
+    words = "-p", FIRST, "-p", second, "-m", "Merge branch develop"
+    made = git(real.root, "commit-tree", "main^{tree}", *words)
+    git(real.root, "branch", "-f", "parts", made)
+    return "parts"
+
+
 def squashed(real: Real, _: Random) -> str:
     return _one_commit(real, "squashed", FIRST, "main")
 
@@ -282,12 +304,16 @@ def _one_commit(real: Real, branch: str, below: str, tip: str) -> str:
 
 
 def merged(real: Real, _: Random) -> str:
-    """Each department works in a clone of its own; what they share comes before, or after."""
+    """Each department works in a clone of its own. What they share comes before, or after; so does
+    source that belongs to no plan, which all of them have to review.
+    """
+    owned = {real.ground.source(each) for each in real.ground.departments}
     places = [f"{oid}:{path_of(event)}" for oid, event in real.made]
     blobs = git(real.root, "rev-parse", *places).split()
     by_line: dict[str, list[Change]] = {}
     for blob, event in zip(blobs, real.events, strict=True):
-        line = "after" if event.name in LAST else event.department or "before"
+        is_shared = not event.department or (event.plan and event.name not in owned)
+        line = "after" if event.name in LAST else "before" if is_shared else event.department
         by_line.setdefault(line, []).append((blob, event))
     before, after = by_line.pop("before", []), by_line.pop("after", [])
     with _importing(real.root) as (into, _):
@@ -334,7 +360,15 @@ def _change(
 
 
 LAST = (*SHIP, "integration-gate-result.jsonl", "owner-signoff.jsonl")
-IN_ORDER: tuple[Way, ...] = (rebased, cherry_picked, amended, autosquashed, prefixed)
+IN_ORDER: tuple[Way, ...] = (
+    rebased,
+    cherry_picked,
+    amended,
+    autosquashed,
+    prefixed,
+    merged_as_it_is,
+    merged_in_parts,
+)
 """What leaves each commit its place."""
 AT_ONCE: tuple[Way, ...] = (squashed, squashed_twice, merged, merged_again)
-"""What makes several commits one step of the branch: nobody can tell their order."""
+"""What makes several commits one, or puts those of one line before those of another."""

@@ -30,8 +30,8 @@ _Answer = TypeVar("_Answer")
 
 NOWHERE = -1
 """Position of what the branch does not have.
-All others count its first parents from 0 on: what a merge brings has the position of the merge, and
-what came later has a greater one.
+All others count from 0 on: each commit comes after its ancestors, and what a merge brings right
+before the merge.
 """
 
 

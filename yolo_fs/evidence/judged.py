@@ -71,11 +71,7 @@ def _is_restored(facts: PhaseFacts, filed: Filed) -> bool:
     """
     path = filed.place.path
     versions = chain(facts.versions.get(path, ()), facts.unread.get(path, ()))
-    return filed.position != NOWHERE and any(
-        one.position > filed.position
-        or (one.position == filed.position and one.order > filed.order > 0)
-        for one in versions
-    )
+    return filed.position != NOWHERE and any(one.position > filed.position for one in versions)
 
 
 def is_any_older(facts: PhaseFacts) -> bool:

@@ -20,6 +20,7 @@ from yolo_fs.system.files import content_of
 LONG_S = 300.0
 """Time limit of a walk over the whole history, seconds."""
 
+_LETTERS = re.compile("[AMDT]+")
 _REFLOG_DEPTH = 100
 _OURS = b"yolo-fs"
 """Message of our own moves in the reflog."""
@@ -49,6 +50,8 @@ class LoggedCommit(NamedTuple):
     trailers: tuple[tuple[str, str], ...]
     changes: tuple[tuple[str, str], ...] = ()
     """(status letter, path) of each path that differs from the first parent."""
+    own_changes: tuple[tuple[str, str], ...] = ()
+    """Those of a merge that differ from each parent; told by `log_parents_first` alone."""
     is_known: bool = True
     """Whether this clone has what tells the changes."""
 
@@ -77,20 +80,26 @@ def log(
 
 
 def log_parents_first(repository: Repository, *selection: str) -> Iterator[LoggedCommit]:
-    """Yield what `log` does, each commit after its parents, whatever the commit times say.
+    """Yield what `log` does, each commit after its parents, whatever the commit times say; and of
+    merges also what they made themselves.
 
     A long history is never held in memory as a whole.
     """
     which = ("--topo-order", "--reverse", "--end-of-options", *selection, "--")
-    return _read_log(repository, which, ())
+    return _read_log(repository, which, (), of_merges=True)
 
 
 def _read_log(
-    repository: Repository, which: Sequence[str], paths: Sequence[str] | None
+    repository: Repository,
+    which: Sequence[str],
+    paths: Sequence[str] | None,
+    *,
+    of_merges: bool = False,
 ) -> Iterator[LoggedCommit]:
     """Yield the commits that git lists, without unreadable ones.
 
-    `paths`: which of their changes are reported, empty for all; None for no changes.
+    `paths`: which of their changes are reported, empty for all; None for no changes. `of_merges`:
+    also what merges made themselves.
     """
     try:
         # git checks no commit-graph against the commits: it could give them other parents.
@@ -102,12 +111,17 @@ def _read_log(
         raise _error_for_selection(error) from error
     for at in range(0, len(listed), _AT_ONCE):
         oids = listed[at : at + _AT_ONCE]
+        objects = [each for each in repository.objects.read_many(oids) if each]
+        commits = [_parse_commit(each) for each in objects if each.kind == "commit"]
         changes, lacking = ({}, set()) if paths is None else _changes(repository, oids, paths)
-        for git_object in repository.objects.read_many(oids):
-            if git_object and git_object.kind == "commit":
-                yield _parse_commit(git_object)._replace(
-                    changes=changes.get(git_object.oid, ()), is_known=git_object.oid not in lacking
-                )
+        merges = [each.oid for each in commits if of_merges and len(each.parents) > 1]
+        own = _changes(repository, merges, (), _FROM_EACH_PARENT) if merges else ({}, set())
+        for commit in commits:
+            yield commit._replace(
+                changes=changes.get(commit.oid, ()),
+                own_changes=own[0].get(commit.oid, ()),
+                is_known=commit.oid not in {*lacking, *own[1]},
+            )
 
 
 def _error_for_selection(error: GitError) -> YoloError:
@@ -122,38 +136,47 @@ def _error_for_selection(error: GitError) -> YoloError:
 _Changes = dict[str, tuple[tuple[str, str], ...]]
 
 
+_FROM_FIRST_PARENT = "--diff-merges=first-parent"
+_FROM_EACH_PARENT = "-c"
+
+
 def _changes(
-    repository: Repository, oids: Sequence[str], paths: Sequence[str]
+    repository: Repository,
+    oids: Sequence[str],
+    paths: Sequence[str],
+    of_merges: str = _FROM_FIRST_PARENT,
 ) -> tuple[_Changes, Set[str]]:
     """Return what each commit changed, and of which ones a clone without trees cannot tell it."""
     try:
-        return _read_changes(repository, oids, paths), frozenset()
+        return _read_changes(repository, oids, paths, of_merges), frozenset()
     except YoloError:
         if not repository.is_partial:
             raise
     whole = [oid for oid in oids if has_trees(repository, oid)]
     changes: _Changes = {}
     with suppress(YoloError):
-        changes = _read_changes(repository, whole, paths) if whole else {}
+        changes = _read_changes(repository, whole, paths, of_merges) if whole else {}
     return changes, set(oids) - changes.keys()
 
 
 def has_trees(repository: Repository, oid: str) -> bool:
-    """Return whether the clone has the trees of a commit and its first parent: a partial one lacks
-    them until somebody checks them out.
+    """Return whether the clone has the trees of a commit and its parents: a partial one lacks them
+    until somebody checks them out.
     """
     said = read_commit(repository, oid)
-    commits = (oid, *said.parents[:1]) if said else ()
+    commits = (oid, *said.parents) if said else ()
     return bool(commits) and all(
         repository.objects.read(f"{each}^{{tree}}") is not None for each in commits
     )
 
 
-def _read_changes(repository: Repository, oids: Sequence[str], paths: Sequence[str]) -> _Changes:
+def _read_changes(
+    repository: Repository, oids: Sequence[str], paths: Sequence[str], of_merges: str
+) -> _Changes:
     """Return the changes of each commit; none for a commit with too many changes to read."""
     conversation = repository.git.converse(
         "log", "-z", "-O/dev/null", "--format=%H", "--name-status", "--no-renames", "--root",
-        "--ignore-submodules=none", "--diff-merges=first-parent", "--no-walk=unsorted",
+        "--ignore-submodules=none", of_merges, "--no-walk=unsorted",
         "--end-of-options", *oids, "--", *paths,
     )  # fmt: skip
     output = conversation.rest(_NAMES_BYTES, LONG_S)
@@ -164,18 +187,21 @@ def _read_changes(repository: Repository, oids: Sequence[str], paths: Sequence[s
     return {
         oid: changes
         for half in halves
-        for oid, changes in _read_changes(repository, half, paths).items()
+        for oid, changes in _read_changes(repository, half, paths, of_merges).items()
     }
 
 
 def _changes_in(fields: Sequence[str]) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
-    """Parse the fields: a commit, then alternating status and path until the next commit."""
+    """Parse the fields: a commit, then alternating status and path until the next commit. Where all
+    parents are compared, git writes an empty field first, and a letter for each of them.
+    """
     position = 0
     while position < len(fields) and (oid := fields[position].strip()):
         position += 1
+        position += fields[position : position + 1] == [""]
         changes = []
-        while position + 1 < len(fields) and fields[position].strip() in {"A", "M", "D", "T"}:
-            changes.append((fields[position].strip(), fields[position + 1]))
+        while position + 1 < len(fields) and _LETTERS.fullmatch(fields[position].strip()):
+            changes.append((fields[position].strip()[0], fields[position + 1]))
             position += 2
         yield oid, tuple(changes)
 

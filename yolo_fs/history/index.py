@@ -1,9 +1,11 @@
 """Index of a branch's history: which commit gave a path its content, which one did a task.
 
 The index is stored in `.git/yolo-fs/index.db`. Every process that reads further extends it, and it
-is cut back where the branch was rewritten. Each commit has a *position*: its place on the
-first-parent line of the branch, or that of the merge that brought it. A commit of that line
-contains exactly the commits whose position is not beyond its own, so one index serves all of them.
+is cut back where the branch was rewritten. Each commit has a *position*, after all its ancestors:
+what a merge brings lies between the line of the branch before it and the merge, each line of it in
+its own order. A commit of the first-parent line of the branch contains exactly the commits whose
+position is not beyond its own, so one index serves all of them. *Joined* is the position of the
+commit of that line with which a commit came to the branch.
 For a tip that is not on the branch, and wherever the file cannot be used, the same tables are
 filled in memory. Every answer is a function of the history alone.
 """
@@ -47,7 +49,8 @@ _PATH_CHANGE = (
 )
 _LACKING = "select value from meta where key = 'lacks'"
 _COMMIT = (
-    "c.oid, c.at_s, c.height, c.ours, c.subject, c.changes, c.warnings, c.position from commits c"
+    "c.oid, c.at_s, c.height, c.ours, c.subject, c.changes, c.warnings, c.position, c.own"
+    " from commits c"
 )
 
 
@@ -67,12 +70,20 @@ class IndexedCommit(NamedTuple):
     warnings: int = 0
     """Number of warnings about its artifact, as recorded by a coordinator."""
     position: int = NOWHERE
-    """Its place on the first-parent line of the branch, or that of the merge that brought it."""
+    """Its place in the order of the branch."""
+    own_changes: tuple[tuple[str, str], ...] | None = None
+    """Those that a merge made, and did not bring; None for other commits."""
 
     @property
     def paths(self) -> frozenset[str]:
         """The paths that it changed."""
         return frozenset(path for _, path in self.changes)
+
+    @property
+    def own_paths(self) -> frozenset[str]:
+        """The paths that it changed, and no commit that it merged."""
+        own = self.changes if self.own_changes is None else self.own_changes
+        return frozenset(path for _, path in own)
 
 
 class PathChange(NamedTuple):
@@ -124,9 +135,11 @@ class HistoryIndex:
         """Path → its last change up to the tip, as far as it was queried."""
         self._line: dict[int, IndexedCommit] = {}
         """Position → the commit of the branch's own line, as far as it was queried."""
-        self._of_merges: set[int] = set()
-        """Positions that a merge shares with what it brought, up to `_of_merges_to`."""
-        self._of_merges_to = NOWHERE
+        self._joined: dict[int, int] = {}
+        """Position of what a merge brought → that of the commit of the branch's own line with which
+        it came, for those up to `_joined_to`.
+        """
+        self._joined_to = NOWHERE
         self._by_name: dict[str, dict[object, Any]] = {}
         """Task or plan → question → answer that rests on the commits that name it."""
         repository.ends_with_it(self)
@@ -178,7 +191,7 @@ class HistoryIndex:
         self._is_last = not beyond
         if not goes_on:
             self._last, self._by_name, self._line = {}, {}, {}
-            self._of_merges, self._of_merges_to = set(), NOWHERE
+            self._joined, self._joined_to = {}, NOWHERE
             self.reading = object() if before else self.reading
             return
         query = "select subject, ours, changes from commits where position > ?"
@@ -234,34 +247,47 @@ class HistoryIndex:
     def position_of(self, commit: str) -> int:
         """Return the position of a commit; later ones have a greater one. -1 if the branch lacks
         it.
-
-        It is the place on the first-parent line of the branch, or that of the merge that brought
-        the commit.
         """
         rows = self._rows("select position from commits where oid = ? and +position <= ?", commit)
         return int(rows[0][0]) if rows else NOWHERE
 
-    def has_brought(self, oid: str, position: int, paths: Set[str]) -> bool:
-        """Return whether the branch changed in one of the paths where a commit came to it. A merge
-        brings nothing that the branch had before, such as by a squash, or that it does not take.
+    def has_brought(self, position: int, paths: Set[str]) -> bool:
+        """Return whether the branch changed in one of the paths where what has a position came to
+        it. A merge brings nothing that the branch had before, such as by a squash, or that it does
+        not take.
         """
-        if self._of_merges_to < self._at:
-            query = (
-                "select position from commits where position > ? and position <= ?"
-                " group by position having count(*) > 1"
-            )
-            self._of_merges.update(row[0] for row in self._rows(query, self._of_merges_to))
-            self._of_merges_to = self._at
-        if position not in self._of_merges:
+        joined = self.joined_at(position)
+        if joined == position:
             return True
-        if position not in self._line:
+        if joined not in self._line:
             query = f"select {_COMMIT} where c.position = ? and c.position <= ?"
-            last = self._commits(f"{query} order by c.height desc limit 1", position)
-            if not last:
+            line = self._commits(query, joined)
+            if not line:  # history was rewritten meanwhile
                 return True
-            self._line[position] = last[0]
-        line = self._line[position]
-        return line.oid == oid or not line.paths.isdisjoint(paths)
+            self._line[joined] = line[0]
+        return not self._line[joined].paths.isdisjoint(paths)
+
+    def joined_at(self, position: int) -> int:
+        """Return the position with which what has a position came to the branch: that of a merge
+        for what it brought, else its own.
+        """
+        return self._read_joined().get(position, position)
+
+    def _has_merges(self) -> bool:
+        return bool(self._read_joined())
+
+    def _read_joined(self) -> dict[int, int]:
+        query = (
+            "select position, joined from commits"
+            " where joined > position and position > ? and position <= ?"
+        )
+        while self._joined_to < self._at:
+            since = self._joined_to
+            rows = self._rows(query, since)
+            if since == self._joined_to:  # else history was rewritten meanwhile
+                self._joined.update(rows)
+                self._joined_to = self._at
+        return self._joined
 
     def commit(self, name: str) -> SourceCommit | None:
         """Return the commit of this history with an abbreviated hash; None unless it is unique."""
@@ -288,9 +314,11 @@ class HistoryIndex:
     def last_change(self, path: str) -> PathChange:
         """Return the last commit that changed a path below the planning root; empty if none did."""
         if path not in self._last:
+            # A merge may have taken the lower of two lines; without any, no sorting is needed.
+            first = "c.position desc, " if self._has_merges() else ""
             query = (
                 f"select {_PATH_CHANGE} where p.path = ? and +c.position <= ?"
-                " order by h.height desc, h.at_s desc, c.oid desc limit 1"
+                f" order by {first}h.height desc, h.at_s desc, c.oid desc limit 1"
             )
             rows = self._rows(query, _bytes(path))
             self._last[path] = _path_change(path, rows[0]) if rows else NO_CHANGE
@@ -544,8 +572,9 @@ class HistoryIndex:
                 _changes_in(changes),
                 warnings,
                 position,
+                None if own is None else _changes_in(own),
             )
-            for oid, at_s, height, ours, subject, changes, warnings, position in self._rows(
+            for oid, at_s, height, ours, subject, changes, warnings, position, own in self._rows(
                 query, *values
             )
         ]
@@ -644,11 +673,9 @@ class HistoryIndex:
         """Return the position of a commit of the first-parent line; None for any other, and where
         a shallow or partial clone has got more.
         """
-        query = (
-            "select position from commits c where oid = ? and height ="
-            " (select max(height) from commits d where d.position = c.position)"
+        rows = database.rows(
+            "select position from commits where oid = ? and joined = position", oid
         )
-        rows = database.rows(query, oid)
         if not rows or database.rows("select value from meta where key = 'end'") != [
             (self._cut_off(),)
         ]:
@@ -766,20 +793,60 @@ class _Writer:
         """Compute the position of each commit, unless the inserted ones form one line."""
         if not self._odd or self._after is None:
             return
-        line, row = [], self._row_and_height_of(tip)[0]
+        last = row = self._row_and_height_of(tip)[0]
+        line = set()
         while row >= self._first:
-            line.append(row)
+            line.add(row)
             row = next(iter(self._parents(row)), 0)
-        places: dict[int, int] = {}
-        for position, first in enumerate(reversed(line), self._after + 1):
-            waiting = [first]
-            while waiting:
-                row = waiting.pop()
-                if row >= self._first and row not in places:
-                    places[row] = position
-                    waiting += self._parents(row)
-        moved = [(position, row) for row, position in places.items()]
-        self._database.many("update commits set position = ? where row = ?", moved)
+        brought: list[int] = []
+        moved = []
+        for position, row in enumerate(self._order(last) if line else (), self._after + 1):
+            brought.append(row)
+            if row in line:
+                moved += [
+                    (at, position, each)
+                    for at, each in enumerate(brought, position + 1 - len(brought))
+                ]
+                self._add_own(row, brought[:-1])
+                brought = []
+        update = "update commits set position = ?, joined = ? where row = ?"
+        self._database.many(update, moved)
+
+    def _order(self, tip: int) -> list[int]:
+        """Return the inserted rows up to one, each after its parents: what the first of them has
+        comes before what the others have.
+        """
+        order: list[int] = []
+        seen, waiting = {tip}, [(tip, iter(self._parents(tip)))]
+        while waiting:
+            row, parents = waiting[-1]
+            for parent in parents:
+                if parent >= self._first and parent not in seen:
+                    seen.add(parent)
+                    waiting.append((parent, iter(self._parents(parent))))
+                    break
+            else:
+                order.append(row)
+                waiting.pop()
+        return order
+
+    def _add_own(self, merge: int, brought: Sequence[int]) -> None:
+        """Count as made by a merge what it takes from elsewhere than from what it brings: such as
+        an older content.
+        """
+        ask = self._database.rows
+        query = "select changes, own, height, at_s from commits where row = ?"
+        ((changes, own, height, at_s),) = ask(query, merge)
+        if own is None:
+            return
+        told = {path for _, path in _changes_in(own)}
+        for row in brought:
+            ((some,),) = ask("select coalesce(own, changes) from commits where row = ?", row)
+            told.update(path for _, path in _changes_in(some))
+        if more := [(letter, path) for letter, path in _changes_in(changes) if path not in told]:
+            whole = _as_bytes((*_changes_in(own), *more))
+            ask("update commits set own = ? where row = ?", whole, merge)
+            self._add_changes(merge, height, at_s, more)
 
     def position_of(self, oid: str) -> int:
         """Return the position of an inserted commit."""
@@ -811,22 +878,29 @@ class _Writer:
         is_ours = commit.is_ours and all(classify(path) for _, path in commit.changes)
         trailer = dict(commit.trailers).get(Trailer.WARNINGS, "")
         warnings = int(trailer) if is_ours and trailer.isdecimal() and len(trailer) < 10 else 0
-        changes = b"\0".join(_bytes(letter + path) for letter, path in commit.changes)
+        is_merge = len(parents) > 1
+        own = _as_bytes(commit.own_changes) if is_merge else None
         ask(
-            "insert into commits values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            row, commit.oid, commit.at_s, height, position, is_ours, warnings,
-            _bytes(commit.subject), changes,
+            "insert into commits values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            row, commit.oid, commit.at_s, height, position, position, is_ours, warnings,
+            _bytes(commit.subject), _as_bytes(commit.changes), own,
         )  # fmt: skip
-        for _, path in commit.changes:
-            if path.startswith(f"{PLANNING_ROOT}/"):
-                number = self._path(path)
-                ask("insert into changes values (?, ?, ?, ?)", number, height, commit.at_s, row)
+        made = commit.own_changes if is_merge else commit.changes
+        self._add_changes(row, height, commit.at_s, made)
         changed = {path for _, path in commit.changes} if commit.is_known else None
         for kind, key, words in _names_in(commit.subject, is_ours=is_ours, paths=changed):
             values = kind, key, _bytes(words), height, commit.at_s, row
             ask("insert or ignore into named values (?, ?, ?, ?, ?, ?)", *values)
         self._before = commit.oid, row, height
         self._row += 1
+
+    def _add_changes(
+        self, row: int, height: int, at_s: int, changes: Iterable[tuple[str, str]]
+    ) -> None:
+        for _, path in changes:
+            if path.startswith(f"{PLANNING_ROOT}/"):
+                values = self._path(path), height, at_s, row
+                self._database.rows("insert into changes values (?, ?, ?, ?)", *values)
 
     def _path(self, path: str) -> int:
         ((number,),) = self._database.rows(
@@ -910,6 +984,10 @@ def _find_former(path: str, changes: bytes) -> str:
 @lru_cache(maxsize=4096)
 def _changes_in(changes: bytes) -> tuple[tuple[str, str], ...]:
     return tuple((each[:1], each[1:]) for each in _text(changes).split("\0")) if changes else ()
+
+
+def _as_bytes(changes: Iterable[tuple[str, str]]) -> bytes:
+    return b"\0".join(_bytes(letter + path) for letter, path in changes)
 
 
 def _bytes(text: str) -> bytes:

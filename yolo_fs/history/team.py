@@ -665,7 +665,9 @@ class Team:
         if known is None or known[0] != mark:
             commits = self.history_index.work_on(plan)
             work = (
-                Work(plan, commit.at_s, commit.height, commit.position, commit.paths, commit.oid)
+                Work(
+                    plan, commit.at_s, commit.height, commit.position, commit.own_paths, commit.oid
+                )
                 for commit in commits
                 if self._is_new(commit)
             )
@@ -674,17 +676,16 @@ class Team:
 
     def _is_new(self, commit: IndexedCommit) -> bool:
         """Return whether a commit changed the branch: an empty one is no work."""
-        brought = self.history_index.has_brought
-        paths = commit.paths
+        paths = commit.own_paths
         is_unknown = self.history_index.lacks_trees
-        return is_unknown or bool(paths and brought(commit.oid, commit.position, paths))
+        return is_unknown or bool(paths and self.history_index.has_brought(commit.position, paths))
 
     def _has_brought(self, change: PathChange) -> bool:
         """Return whether the branch changed in a path where a change of it came to it. A clone
         without trees does not know.
         """
         return self.history_index.lacks_trees or self.history_index.has_brought(
-            change.oid, change.position, {change.path}
+            change.position, {change.path}
         )
 
     def _changes_in(self, filed: Sequence[Filed]) -> tuple[tuple[Work, ...], tuple[Work, ...]]:
@@ -724,7 +725,7 @@ class Team:
                         commit.at_s,
                         commit.height,
                         commit.position,
-                        commit.paths,
+                        commit.own_paths,
                         commit.oid,
                     )
                     yield work, bool(change.plan)
@@ -959,7 +960,8 @@ class Team:
         before from elsewhere, such as by a squash. What was taken back on the way is not left out.
         """
         on_line = {one: self._has_brought(one) for one in changes}
-        last = {one.position: one.oid for one, is_own in on_line.items() if not is_own}
+        joined = self.history_index.joined_at
+        last = {joined(one.position): one.oid for one, is_own in on_line.items() if not is_own}
         own = [one.oid for one, is_own in on_line.items() if is_own]
         copies = set()
         for position, oid in last.items():
@@ -967,7 +969,7 @@ class Team:
             if same and not any(self._repository.is_ancestor(each, oid) for each in same):
                 copies.add(position)
         for one, is_own in on_line.items():
-            if is_own or one.position not in copies:
+            if is_own or joined(one.position) not in copies:
                 yield one
 
     def _plans_beside(self, place: Place) -> frozenset[str]:
@@ -1022,7 +1024,7 @@ def _climb(path: str) -> list[str]:
 
 
 def _with_folders(commit: IndexedCommit) -> _SourceChange:
-    source = [path for path in commit.paths if classify(path) is None]
+    source = [path for path in commit.own_paths if classify(path) is None]
     touched = chain.from_iterable(map(_climb, source))
     return _SourceChange(commit, *plan_in(commit.subject), frozenset(touched))
 
