@@ -131,6 +131,28 @@ def test_source_that_comes_after_the_sign_off_is_named_and_opens_nothing(
         assert f"judged by nobody: source of 01-01 ({team.head()[:12]})" in capsys.readouterr().out
 
 
+def test_verdicts_in_one_commit_with_what_they_judge_are_named(
+    team: Team, ask: Ask, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = team.head()
+    work(team)
+    (phase,) = ask("status")[1]["data"]["team"]["phases"]
+    assert phase["came_together"] == []
+    team.git("reset", "-q", "--soft", base)
+    team.git("commit", "-qm", "feat(auth): login (#12)")
+    for is_signed in (False, True):
+        if is_signed:
+            assert ask("phase", "sign-off", "1")[0] == Exit.DONE
+        (phase,) = ask("status")[1]["data"]["team"]["phases"]
+        squashed = team.git("rev-parse", "HEAD~1" if is_signed else "HEAD")[:12]
+        assert phase["came_together"] == [squashed]
+        capsys.readouterr()
+        told = f"verdicts in one commit with what they judge, in an unknown order: {squashed}"
+        for words in (["status"], ["resume"], ["report", "--format", "markdown", "--phase", "1"]):
+            assert run([*words, "-C", str(team.root)]) in (Exit.DONE, Exit.FINDINGS)
+            assert capsys.readouterr().out.count(told) == 1, words
+
+
 def test_a_phase_that_was_opened_is_signed_off_again_though_neither_file_would_change(
     team: Team, ask: Ask
 ) -> None:

@@ -370,5 +370,7 @@ IN_ORDER: tuple[Way, ...] = (
     merged_in_parts,
 )
 """What leaves each commit its place."""
-AT_ONCE: tuple[Way, ...] = (squashed, squashed_twice, merged, merged_again)
-"""What makes several commits one, or puts those of one line before those of another."""
+SQUASHED: tuple[Way, ...] = (squashed, squashed_twice)
+"""What makes several commits one: nobody can tell their order."""
+MERGED: tuple[Way, ...] = (merged, merged_again)
+"""What puts the commits of one line before those of another."""

@@ -12,9 +12,10 @@ from random import Random
 import pytest
 
 from tests.properties.rewritten import (
-    AT_ONCE,
     GOES_ON,
     IN_ORDER,
+    MERGED,
+    SQUASHED,
     Real,
     committed,
     done_in,
@@ -66,10 +67,22 @@ def test_commits_that_get_other_names_in_their_order_change_nothing(told: Told) 
         assert turn_of(phase) == turn_of(told.known), (told.label, way.__name__)
 
 
-def test_nothing_is_to_be_done_again_where_commits_became_one(told: Told) -> None:
-    for way in AT_ONCE:
+def test_nothing_is_to_be_done_again_where_commits_became_one_and_what_is_unknown_is_said(
+    told: Told,
+) -> None:
+    for way in SQUASHED:
         phase = told.real.phase(way(told.real, told.chance))
         assert done_in(told.known) - done_in(phase) == set(), (told.label, way.__name__)
+        is_same = standing_of(phase) == standing_of(told.known)
+        assert is_same or phase.unknown_order, (told.label, way.__name__)
+    assert not told.known.unknown_order
+
+
+def test_nothing_is_to_be_done_again_where_departments_are_merged(told: Told) -> None:
+    for way in MERGED:
+        phase = told.real.phase(way(told.real, told.chance))
+        assert done_in(told.known) - done_in(phase) == set(), (told.label, way.__name__)
+        assert not phase.unknown_order
 
 
 def test_a_clone_that_lacks_the_past_calls_no_work_undone(told: Told, tmp_path: Path) -> None:

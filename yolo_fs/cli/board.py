@@ -181,6 +181,8 @@ def _draw_headlines(console: Console, phases: Sequence[PhaseBoard]) -> None:
             shown = shortened(late, 3, shown_by="'yolo-fs status --json'")
             line = f"  after its sign-off, judged by nobody: source of {shown}"
             console.print(line, style="yellow")
+    if phases[-1].unknown_order:
+        console.print(f"  {phases[-1].unknown_order}", style="dim")
 
 
 def _draw_phase(console: Console, phase: PhaseBoard, *, verbose: bool) -> None:

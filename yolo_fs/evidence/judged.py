@@ -132,6 +132,21 @@ def changed_after_sign_off(facts: PhaseFacts) -> Iterator[str]:
             yield f"{work.plan} ({work.commit[:SHORT]})"
 
 
+def came_together(facts: PhaseFacts) -> tuple[str, ...]:
+    """Return the commits that brought a verdict in one with what it judges, as a squash does:
+    nobody can tell from them which was first.
+    """
+    found = {}
+    for department in facts.switches.departments:
+        made = facts.ask(_made)[department]
+        for kind, step in JUDGED_BY.items():
+            judged = {thing.position for thing in made if thing.judged_from <= step} - {NOWHERE}
+            for filed in facts.of_kind(kind, department if step < _INTEGRATION else None):
+                if filed.position in judged:
+                    found[filed.position] = filed.commit[:SHORT]
+    return tuple(commit for _, commit in sorted(found.items()))
+
+
 def _is_rework(facts: PhaseFacts, filed: Filed, since: int) -> bool:
     """Return whether each version of an artifact since a place of history patched what the Product
     Owner had found.

@@ -134,6 +134,8 @@ def _list_deviations(phase: PhaseBoard) -> Iterator[str]:
         f"after the sign-off, judged by nobody: source of {each}"
         for each in phase.changed_after_sign_off
     )
+    if phase.unknown_order:
+        yield phase.unknown_order
 
 
 def _tests(phase: PhaseBoard, verification: Verification | None) -> Iterator[str]:

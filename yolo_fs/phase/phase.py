@@ -32,7 +32,7 @@ from yolo_fs.evidence.facts import (
     unreadable,
     withdrawn_from,
 )
-from yolo_fs.evidence.judged import INTEGRATED, changed_after_sign_off
+from yolo_fs.evidence.judged import INTEGRATED, came_together, changed_after_sign_off
 from yolo_fs.handoffs.contents import faults_of_handoffs, handoff_into
 from yolo_fs.loops.facts import Loop, LoopFacts, LoopProgress
 from yolo_fs.loops.repairs import (
@@ -214,6 +214,19 @@ class Phase:
     def changed_after_sign_off(self) -> tuple[str, ...]:
         """The source commits that came after the sign-off, which nobody has judged."""
         return tuple(changed_after_sign_off(self.facts)) if self.is_complete else ()
+
+    @cached_property
+    def came_together(self) -> tuple[str, ...]:
+        """The commits that brought verdicts in one with what they judge."""
+        return came_together(self.facts)
+
+    @property
+    def unknown_order(self) -> str:
+        """What nobody can tell where commits became one, as a sentence; empty if all is known."""
+        if not self.came_together:
+            return ""
+        commits = shortened(self.came_together, 3, shown_by="'yolo-fs status --json'")
+        return f"verdicts in one commit with what they judge, in an unknown order: {commits}"
 
     @cached_property
     def false_claims(self) -> tuple[Finding, ...]:

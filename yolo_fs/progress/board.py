@@ -118,6 +118,7 @@ class PhaseBoard(Phase):
             "loops": to_json(self.loops),
             "out_of_lane": [finding.as_json() for finding in self.out_of_lane],
             "changed_after_sign_off": list(self.changed_after_sign_off),
+            "came_together": list(self.came_together),
         }
 
     def headline(self) -> dict[str, Any]:

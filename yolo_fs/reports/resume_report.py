@@ -131,6 +131,8 @@ def _now(situation: Situation, report: PhaseReport | None, asker: Audience) -> R
         lines.append(SHALLOW)
     if situation.is_partial:
         lines.append(PARTIAL)
+    if report and report.phase.unknown_order:
+        lines.append(report.phase.unknown_order)
     lines += [f"stop: {safe(sentence, 500)}" for sentence in situation.trouble]
     trouble = {
         "obstacle": situation.obstacle.value if situation.obstacle else None,
