@@ -362,6 +362,23 @@ def test_a_merge_that_takes_an_older_content_of_a_file_is_judged_again(tmp_path:
     assert turn_of(one.phase()) == REVIEWS
 
 
+@pytest.mark.parametrize("is_merged", [False, True])
+def test_a_fix_is_one_whether_it_was_begun_before_the_fail_or_not(
+    tmp_path: Path, is_merged: bool
+) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    git(one.root, "branch", "side", "main~5")
+    failed = text_of(one, "qa-code.jsonl").replace('"PASS"', '"FAIL"')
+    puts(one, {"qa-code.jsonl": failed})
+    assert turn_of(one.phase()) == ("lead", "qa")
+    if is_merged:
+        git(one.root, "checkout", "-q", "side")
+    puts(one, {"../../../backend/a.ts": "mended\n"}, "fix(01-01): T1 mend it")
+    if is_merged:
+        merges(one, "side")
+    assert turn_of(one.phase()) == ("qa-code", "qa")
+
+
 def test_a_branch_that_takes_the_main_line_in_before_it_is_merged_is_as_it_was(
     tmp_path: Path,
 ) -> None:

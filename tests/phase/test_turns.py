@@ -236,9 +236,9 @@ def failed_by(file: str, *, worked_at: int) -> Phase:
         versions={path: (Version((result,), 50, 5, 5),)},
     )
     filed = (
-        one._replace(position=5, order=5, at_s=50)
+        one._replace(position=5, at_s=50)
         if one.place.name.startswith("integration")
-        else one._replace(position=2, order=2, at_s=20)
+        else one._replace(position=2, at_s=20)
         for one in known.filed
     )
     return Phase(replace(known, filed=tuple(filed)))

@@ -49,8 +49,6 @@ class Filed(NamedTuple):
     """Time of that commit, seconds since the epoch."""
     position: int = NOWHERE
     """Place of that commit in the order of the branch."""
-    order: int = 0
-    """Length of the longest path from it to a root; 0 when unknown."""
 
 
 class SourceCommit(NamedTuple):
@@ -77,7 +75,9 @@ class Version(NamedTuple):
     at_s: int
     """When, seconds since the epoch."""
     order: int
-    """Length of the longest path from the commit to a root: clocks do not tell what came later."""
+    """What loops compare, with that of work: the position, or one beyond that of the version before
+    where a revert or a merge brought the content back.
+    """
     position: int = NOWHERE
     """Place of the commit in the order of the branch."""
 
@@ -103,6 +103,7 @@ class Work(NamedTuple):
     plan: str
     at_s: int
     order: int
+    """What loops compare, with that of versions: the position."""
     position: int = NOWHERE
     """Place of the commit in the order of the branch."""
     files: frozenset[str] = frozenset()

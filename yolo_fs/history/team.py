@@ -508,9 +508,11 @@ class Team:
         written = [
             one
             for one in self._without_copies(changes, made)
-            if made[one.oid] and not one.is_restoring and _age(one) > _age(found or NO_CHANGE)
+            if made[one.oid]
+            and not one.is_restoring
+            and one.position > (found or NO_CHANGE).position
         ]
-        said = made[max(written, key=_age).oid] if written else None
+        said = made[max(written, key=_position_of).oid] if written else None
         return said if said and said != blob else ""
 
     def _versions_of(self, filed: Iterable[Filed], kinds: Set[str]) -> dict[str, Sequence[Version]]:
@@ -528,6 +530,7 @@ class Team:
         history = self.history_index
         mark = history.mark_of(path)
         changes = history.past_of(path, known.last) if known else []
+        changes.sort(key=_position_of)
         # Everything read comes before everything new, and is still there, at its place.
         if (
             known is None
@@ -552,14 +555,14 @@ class Team:
             Version(
                 of_former(kind, lines[made]),
                 path_change.at_s,
-                path_change.height,
+                path_change.position,
                 path_change.position,
             )
             for path_change, made in fresh
             if lines[made]
         )
         lacking = [(one, made) for one, made in fresh if not lines[made] and self._lacks(made)]
-        unread = [Version((), one.at_s, one.height, one.position) for one, _ in lacking]
+        unread = [Version((), one.at_s, one.position, one.position) for one, _ in lacking]
         return _Past(
             mark,
             history.last_change(path),
@@ -585,8 +588,8 @@ class Team:
         """Return the commits that changed an artifact, oldest first, also at the paths that it had
         before. `before`: only earlier ones than this. A move with the same bytes changes nothing.
         """
-        every = self.history_index.past_of(path)
-        changes = [one for one in every if before is None or _age(one) < _age(before)]
+        every = sorted(self.history_index.past_of(path), key=_position_of)
+        changes = [one for one in every if before is None or one.position < before.position]
         moves = [at for at, one in enumerate(changes) if one.former]
         if not moves:
             return changes
@@ -666,7 +669,12 @@ class Team:
             commits = self.history_index.work_on(plan)
             work = (
                 Work(
-                    plan, commit.at_s, commit.height, commit.position, commit.own_paths, commit.oid
+                    plan,
+                    commit.at_s,
+                    commit.position,
+                    commit.position,
+                    commit.own_paths,
+                    commit.oid,
                 )
                 for commit in commits
                 if self._is_new(commit)
@@ -723,7 +731,7 @@ class Team:
                     work = Work(
                         str(plan.id),
                         commit.at_s,
-                        commit.height,
+                        commit.position,
                         commit.position,
                         commit.own_paths,
                         commit.oid,
@@ -775,7 +783,7 @@ class Team:
             for change in known.by_path.get(file, ())
             if after < change.commit.position <= at
         }
-        return sorted(found.values(), key=lambda each: (each.commit.position, each.commit.height))
+        return sorted(found.values(), key=lambda each: each.commit.position)
 
     def _find_named_commits(self, filed: Sequence[Filed]) -> dict[str, SourceCommit]:
         lines = (line for artifact in filed for line in artifact.lines)
@@ -915,9 +923,7 @@ class Team:
             blob = files[path]
             last = self._given_by(filed.place, blob)
             if (last.oid, last.position) != (filed.commit, filed.position):
-                filed = filed._replace(
-                    commit=last.oid, at_s=last.at_s, order=last.height, position=last.position
-                )
+                filed = filed._replace(commit=last.oid, at_s=last.at_s, position=last.position)
                 self._filed[path] = basis, filed
             yield filed
 
@@ -951,7 +957,7 @@ class Team:
         made = self._blobs_after(given)
         same = [one for one in given if made[one.oid] == blob]
         written = [one for one in same if len(self._repository.parents(one.oid)) < 2]
-        return max(written or same, key=lambda one: (one.position, one.height), default=None)
+        return max(written or same, key=_position_of, default=None)
 
     def _without_copies(
         self, changes: Iterable[PathChange], blobs: Mapping[str, str | None]
@@ -1055,8 +1061,8 @@ _HELD: list[Team] = []
 """The team that a worker of the observer has read, for its next questions; at most one."""
 
 
-def _age(change: PathChange) -> tuple[int, int]:
-    return change.position, change.height
+def _position_of(change: PathChange) -> int:
+    return change.position
 
 
 def _is_named(commit: SourceCommit, names: Iterable[str]) -> bool:

@@ -362,9 +362,9 @@ def _turn_to_repair_integration(facts: PhaseFacts) -> Next | None:
     """
     for filed in facts.of_kind("integration-gate-result"):
         last = filed.lines[-1] if filed.lines else {}
-        handed = ((one.position, one.order) for kind in INTEGRATED for one in facts.of_kind(kind))
-        worked = ((work.position, work.order) for work in facts.work)
-        is_mended = any(at > (filed.position, filed.order) for at in chain(handed, worked))
+        handed = (one.position for kind in INTEGRATED for one in facts.of_kind(kind))
+        worked = (work.position for work in facts.work)
+        is_mended = any(position > filed.position for position in chain(handed, worked))
         if last.get("r") != "FAIL" or is_mended:
             return None
         failure: Mapping[str, Any] = next(iter(last.get("failures") or ()), {})
