@@ -59,9 +59,14 @@ class Checked(NamedTuple):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What rejects it comes first: whoever names one finding as the cause names the first."""
-        told = sorted(self.faults, key=lambda fault: fault.level is not Level.ERROR)
-        return (*told, *self.secrets)
+        """What rejects it comes first: whoever names one finding as the cause names the first. A
+        warning about a value that is refused is left out: the value has to be another one.
+        """
+        refused = [fault for fault in self.faults if fault.level is Level.ERROR]
+        places = {(fault.line, fault.at) for fault in refused if fault.at}
+        warnings = (fault for fault in self.faults if fault.level is not Level.ERROR)
+        told = (fault for fault in warnings if (fault.line, fault.at) not in places)
+        return (*refused, *told, *self.secrets)
 
 
 class Checker:
