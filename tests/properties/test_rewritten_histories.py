@@ -74,7 +74,9 @@ def test_nothing_is_to_be_done_again_where_commits_became_one_and_what_is_unknow
         phase = told.real.phase(way(told.real, told.chance))
         assert done_in(told.known) - done_in(phase) == set(), (told.label, way.__name__)
         is_same = standing_of(phase) == standing_of(told.known)
-        assert is_same or phase.unknown_order, (told.label, way.__name__)
+        # Of two versions in one commit the first is gone, and nobody can know that it was there.
+        is_gone = told.spoil.__name__ == "audit_that_passes_what_it_failed"
+        assert is_same or phase.unknown_order or is_gone, (told.label, way.__name__)
     assert not told.known.unknown_order
 
 

@@ -133,16 +133,16 @@ def changed_after_sign_off(facts: PhaseFacts) -> Iterator[str]:
 
 
 def came_together(facts: PhaseFacts) -> tuple[str, ...]:
-    """Return the commits that brought a verdict in one with what it judges, as a squash does:
-    nobody can tell from them which was first.
+    """Return the commits that brought a verdict in one with what is judged, or with the sign-off,
+    as a squash does: nobody can tell from them which was first.
     """
     found = {}
+    signed = {facts.signed_off_at} if facts.signed_off else set()
     for department in facts.switches.departments:
-        made = facts.ask(_made)[department]
+        made = {thing.position for thing in facts.ask(_made)[department]} | signed
         for kind, step in JUDGED_BY.items():
-            judged = {thing.position for thing in made if thing.judged_from <= step} - {NOWHERE}
             for filed in facts.of_kind(kind, department if step < _INTEGRATION else None):
-                if filed.position in judged:
+                if filed.position in made - {NOWHERE}:
                     found[filed.position] = filed.commit[:SHORT]
     return tuple(commit for _, commit in sorted(found.items()))
 

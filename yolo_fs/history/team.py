@@ -718,7 +718,8 @@ class Team:
             (plan, files | self._find_dropped(plan, filed, named)) for plan, files in files_of
         ]
         every_file = frozenset(chain.from_iterable(files for _, files in files_of))
-        for change in self._changes_by_others(min(judged), every_file) if plans else ():
+        # With the first verdict itself: it may have come in one commit with what it judges.
+        for change in self._changes_by_others(min(judged) - 1, every_file) if plans else ():
             claimed = {
                 (plan.department, file)
                 for plan, files in files_of
