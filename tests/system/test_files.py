@@ -203,6 +203,32 @@ def test_a_file_replaced_between_the_look_and_the_opening_is_refused(
     assert reason(read(str(tmp_path), "x", LIMIT)) is Reason.NOT_REGULAR
 
 
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_a_file_replaced_as_it_is_opened_is_read_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_removed: bool
+) -> None:
+    (tmp_path / "x").write_bytes(b"old\n")
+    (tmp_path / "new").write_bytes(b"new\n")
+    real_open = os.open
+
+    def open_and_replace(name: str, flags: int, dir_fd: int | None = None) -> int:
+        opened = real_open(name, flags, dir_fd=dir_fd)
+        if name == "x" and is_removed:
+            (tmp_path / "x").unlink()
+        elif name == "x" and (tmp_path / "new").exists():
+            (tmp_path / "new").replace(tmp_path / "x")
+        return opened
+
+    monkeypatch.setattr(files.os, "open", open_and_replace)
+
+    found = read(str(tmp_path), "x", LIMIT)
+    if is_removed:
+        assert reason(found) is Reason.FILE_MISSING
+    else:
+        assert isinstance(found, Content) and found.data == b"new\n"
+
+
 def test_a_hard_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"{}\n")
     os.link(tmp_path / "x", tmp_path / "y")

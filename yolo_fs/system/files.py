@@ -251,21 +251,24 @@ def ignore_lease_breaks() -> None:
 def _read_in(
     parent: int, name: str, path: str, owner_uid: int, limit_bytes: int
 ) -> Content | Finding:
-    # Opening a device, or a pipe that a writer waits at, has side effects: check before opening,
-    # and again after.
-    seen = os.stat(name, dir_fd=parent, follow_symlinks=False)
-    refused = _refused(seen, path, owner_uid, limit_bytes)
-    if refused and not _is_linked_to_draft(refused, parent, name, seen):
-        return refused
-    fd = os.open(name, _FILE, dir_fd=parent)
-    try:
-        before = os.fstat(fd)
-        refused = _refused(before, path, owner_uid, limit_bytes)
-        if refused and not _is_linked_to_draft(refused, parent, name, before):
+    while True:
+        # Opening a device, or a pipe that a writer waits at, has side effects: check before
+        # opening, and again after.
+        seen = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        refused = _refused(seen, path, owner_uid, limit_bytes)
+        if refused and not _is_linked_to_draft(refused, parent, name, seen):
             return refused
-        return _content(fd, before, path, limit_bytes)
-    finally:
-        os.close(fd)
+        fd = os.open(name, _FILE, dir_fd=parent)
+        try:
+            before = os.fstat(fd)
+            if before.st_nlink == 0 < seen.st_nlink:
+                continue  # another file has its name since it was opened, or none has
+            refused = _refused(before, path, owner_uid, limit_bytes)
+            if refused and not _is_linked_to_draft(refused, parent, name, before):
+                return refused
+            return _content(fd, before, path, limit_bytes)
+        finally:
+            os.close(fd)
 
 
 def _content(fd: int, before: os.stat_result, path: str, limit_bytes: int) -> Content | Finding:
@@ -313,7 +316,7 @@ def _refused(status: os.stat_result, path: str, owner_uid: int, limit_bytes: int
         return _finding(
             Reason.NOT_REGULAR, path, f"a {_kind(status.st_mode)} is where a file must be"
         )
-    if status.st_nlink != 1:
+    if status.st_nlink > 1:  # some file systems count none
         return _finding(Reason.HARD_LINKED, path, f"the file has {status.st_nlink} names")
     if status.st_uid not in (owner_uid, os.geteuid(), _ROOT_UID):
         return _finding(Reason.FOREIGN_OWNER, path, f"the file belongs to user {status.st_uid}")
