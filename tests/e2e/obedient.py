@@ -194,6 +194,8 @@ class Obedient:
         for step in way:
             inner = inner[int(step)] if isinstance(inner, list) else inner[step]
         key = int(last) if isinstance(inner, list) else last
+        if isinstance(inner, list) and key >= len(inner):
+            return  # what a finding before it had taken out
         if value is None:
             del inner[key]
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 from random import Random
 from typing import Any
 
@@ -53,7 +54,7 @@ class Branch:
         if not lines:
             self.files.pop(name, None)
             return
-        version = Version(tuple(lines), self.at_s, self.order)
+        version = Version(tuple(lines), self.at_s, self.order, self.order)
         self.files.setdefault(name, []).append(version)
 
     def lines(self, name: str) -> list[Line]:
@@ -65,14 +66,19 @@ class Branch:
         self.order += 1
         oid = f"{self.order:07x}" * 5 + "00000"
         subject = f"feat({plan}): {task} work {self.order}"
-        self.commits[oid[:7]] = SourceCommit(oid, subject, frozenset({path}), self.at_s)
+        self.commits[oid[:7]] = SourceCommit(oid, subject, frozenset({path}), self.at_s, self.order)
         self.tasks[f"{plan}/{task}"] = oid
-        self.work.append(Work(plan, self.at_s, self.order))
+        self.work.append(Work(plan, self.at_s, self.order, self.order))
         return oid[:7]
 
     @property
     def at_s(self) -> int:
         return 1_771_500_000 + 10 * self.order
+
+    @property
+    def day(self) -> str:
+        """A day that no verdict had before."""
+        return (date(2026, 1, 1) + timedelta(days=self.order)).isoformat()
 
     @property
     def phase(self) -> PhaseBoard:
@@ -82,7 +88,8 @@ class Branch:
             path = f".yolo-planning/{name[6:]}" if name.startswith("../../") else f"{FOLDER}/{name}"
             place = classify(path)
             assert place is not None, path
-            filed.append(Filed(place, known[-1].lines, valid=True, commit="c", at_s=known[-1].at_s))
+            last = known[-1]
+            filed.append(Filed(place, last.lines, True, "c", last.at_s, last.position))
             versions[path] = tuple(known)
         return PhaseBoard(
             PhaseFacts(
@@ -354,17 +361,17 @@ class Agents:
         for number in self._plans(department):
             plan = f"01-{number}"
             own = [line for line in before if line.get("plan") == plan and "r" in line]
-            if own and own[-1]["r"] == "approve":
+            if own and own[-1]["r"] == "approve" and plan not in asked.why:
                 continue
             cycle = min(3, len(own) + 1)
             if self.slip():
                 before += [
-                    {"plan": plan, "r": "changes_requested", "cycle": cycle, "dt": DAY},
+                    {"plan": plan, "r": "changes_requested", "cycle": cycle, "dt": self.branch.day},
                     {"f": "src/a.ts", "ln": 1, "sev": self.chance.choice(["minor", "major"]), "issue": f"i{len(before)}",
                      "sug": "y", "plan": plan},
                 ]  # fmt: skip
             else:
-                before.append({"plan": plan, "r": "approve", "cycle": cycle, "dt": DAY})
+                before.append({"plan": plan, "r": "approve", "cycle": cycle, "dt": self.branch.day})
         self.branch.write(name, before)
 
     def _code_review_by_dev(self, department: Dept, asked: Next) -> None:
@@ -378,7 +385,7 @@ class Agents:
         )
         if self.chance.random() < 0.5:
             line = {"agent": f"{PREFIX[department]}lead", "task": plan, "dec": f"accept {plan} with known issues",
-                    "reason": "x", "dt": DAY}  # fmt: skip
+                    "reason": "x", "dt": self.branch.day}  # fmt: skip
             self.branch.write("decisions.jsonl", [*self.branch.lines("decisions.jsonl"), line])
         else:
             self._open(f"{plan}/T1", f"{PREFIX[department]}lead")
@@ -402,7 +409,7 @@ class Agents:
 
     def _verify(self, kind: str, department: Dept) -> None:
         result = "FAIL" if self.slip(0.4) else "PASS"
-        line = {"r": result, "dt": DAY, "n": self.branch.order}
+        line = {"r": result, "dt": self.branch.day, "n": self.branch.order}
         self.branch.write(f"{PREFIX[department]}{kind}.jsonl", [line])
 
     def _qa_by_lead(self, department: Dept, asked: Next) -> None:
@@ -424,7 +431,7 @@ class Agents:
         result = self.chance.choice(["FAIL", "WARN"]) if self.slip(0.2) else "PASS"
         self.branch.write(
             f"{PREFIX[department]}security-audit.jsonl",
-            [{"r": result, "findings": 0, "critical": 0, "dt": DAY}],
+            [{"r": result, "findings": 0, "critical": 0, "dt": self.branch.day}],
         )
 
     # --- the end ---
@@ -436,7 +443,9 @@ class Agents:
     def _integration_gate_by_integration_gate(self, department: Dept, asked: Next) -> None:
         before = self.branch.lines("integration-gate-result.jsonl")
         result = "FAIL" if self.slip(0.2) else "PASS"
-        self.branch.write("integration-gate-result.jsonl", [*before, {"r": result, "dt": DAY}])
+        self.branch.write(
+            "integration-gate-result.jsonl", [*before, {"r": result, "dt": self.branch.day}]
+        )
 
     def _integration_gate_by_owner(self, department: Dept, asked: Next) -> None:
         """What did not fit together is mended in source; the gate looks again."""

@@ -63,7 +63,8 @@ class Checked(NamedTuple):
         warning about a value that is refused is left out: the value has to be another one.
         """
         refused = [fault for fault in self.faults if fault.level is Level.ERROR]
-        places = {(fault.line, fault.at) for fault in refused if fault.at}
+        values = (fault for fault in refused if fault.at and fault.reason is not Reason.WAITS_FOR)
+        places = {(fault.line, fault.at) for fault in values}
         warnings = (fault for fault in self.faults if fault.level is not Level.ERROR)
         told = (fault for fault in warnings if (fault.line, fault.at) not in places)
         return (*refused, *told, *self.secrets)
