@@ -126,6 +126,24 @@ def test_what_was_deleted_or_damaged_is_made_again(team: Team) -> None:
         assert said(team, STATUS)["step"] == "architecture"
 
 
+@pytest.mark.parametrize("said_there", ["[]", "1e308", "[[{}]]", '"x"', "null", "{", ""])
+@pytest.mark.parametrize(
+    "name", ["state.json", f"{PHASE.rpartition('/')[2]}/.execution-state.json"]
+)
+def test_a_state_file_that_says_nothing_of_a_state_stops_no_artifact_and_is_left(
+    team: Team, name: str, said_there: str
+) -> None:
+    team.begin()
+    folder = team.root / (PLANNING if "/" not in name else f"{PLANNING}/phases")
+    (folder / name).write_text(said_there)
+    team.example("architecture/ok/backend.toon", "architecture.toon")
+    head = team.head()
+    team.once()
+    assert f"{PHASE}/architecture.toon" in team.git("ls-files", PHASE).split()
+    assert head != team.head()
+    assert (folder / name).read_text() == said_there
+
+
 # --- the sign-off, and what comes after it ---
 
 

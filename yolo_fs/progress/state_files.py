@@ -283,8 +283,10 @@ class States:
             state = parse(content.data, len(content.data))
         except ValueError:
             state = None
-        if not isinstance(state, dict) or self._is_faulty(path, state):
-            return _IN_FLIGHT if state is None or not is_ours(state) else None
+        if not isinstance(state, dict):
+            return _IN_FLIGHT
+        if self._is_faulty(path, state):
+            return None if is_ours(state) else _IN_FLIGHT
         is_ignored = self._rules.reason_to_hold(path, in_head=False) is Reason.GITIGNORED
         return state if is_ours(state) or is_ignored else _IN_FLIGHT
 

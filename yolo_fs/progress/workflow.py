@@ -220,8 +220,10 @@ def _commit_skip(
     own_phase_folder(repository.root, phase.id)
     path, files = f"{phase.facts.folder}/{_FILE}", FileCommitter(repository, settings)
     head, before = repository.head(), files.content(path)
-    state = parse(before, len(before)) if before else next_execution_state(phase, None)
-    fresh = _add_skip(path, state or {}, step, because, iso(now_s)) or state or {}
+    state = parse(before, len(before)) if before else None
+    if not isinstance(state, dict):
+        state = next_execution_state(phase, None) or {}
+    fresh = _add_skip(path, state, step, because, iso(now_s)) or state
     for request in files.requests({path: json_text(fresh)}, head):
         files.commit(request, head, {path: before})
         return True
