@@ -807,7 +807,8 @@ class _Writer:
                     (at, position, each)
                     for at, each in enumerate(brought, position + 1 - len(brought))
                 ]
-                self._add_own(row, brought[:-1])
+                if len(self._parents(row)) > 1:
+                    self._add_own(row, brought[:-1])
                 brought = []
         update = "update commits set position = ?, joined = ? where row = ?"
         self._database.many(update, moved)
@@ -837,8 +838,6 @@ class _Writer:
         ask = self._database.rows
         query = "select changes, own, height, at_s from commits where row = ?"
         ((changes, own, height, at_s),) = ask(query, merge)
-        if own is None:
-            return
         told = {path for _, path in _changes_in(own)}
         for row in brought:
             ((some,),) = ask("select coalesce(own, changes) from commits where row = ?", row)
