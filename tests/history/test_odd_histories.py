@@ -6,6 +6,7 @@ The clocks of all these commits run back and forth. `YOLO_EXAMPLES=1` makes the 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from os.path import normpath
 from pathlib import Path
@@ -299,6 +300,18 @@ def test_a_verdict_on_a_branch_that_is_not_merged_judges_nothing_until_it_is(
     assert turn_of(one.phase("base")) == SIGNS_OFF
 
 
+def judges_again(one: Real, year: str) -> None:
+    """Give each verdict of `main` anew, in a year that none was given in."""
+    judged = {name: text_of(one, name) for name in ("code-review.jsonl", *VERDICTS)}
+    puts(one, {name: re.sub("202[6-9]", year, text) for name, text in judged.items()})
+
+
+def leaves_to_branch(one: Real) -> None:
+    """Leave the whole history to a branch `work`; `main` begins."""
+    git(one.root, "branch", "work")
+    git(one.root, "reset", "-q", "--hard", "begin")
+
+
 def merges(one: Real, branch: str, *how: str) -> None:
     """Merge `branch` into `main` as a pull request does, which has gone on meanwhile."""
     git(one.root, "checkout", "-q", "main")
@@ -311,8 +324,7 @@ def test_a_pull_request_hides_nothing_that_came_after_its_verdicts(
     tmp_path: Path, what: str
 ) -> None:
     one = real(tmp_path, BEFORE_SIGN_OFF)
-    git(one.root, "branch", "work")
-    git(one.root, "reset", "-q", "--hard", "begin")
+    leaves_to_branch(one)
     git(one.root, "checkout", "-q", "work")
     subject = "fix(01-01): T1 a hurry" if what.endswith(".ts") else "docs(01): plan 01-01"
     puts(one, {what: text_of(one, what, "work").replace("Green", "Red") + "\n"}, subject)
@@ -320,16 +332,14 @@ def test_a_pull_request_hides_nothing_that_came_after_its_verdicts(
     assert turn in (REVIEWS, ("qa", "qa"))
     merges(one, "work")
     assert turn_of(one.phase()) == turn
-    judged = {name: text_of(one, name) for name in ("code-review.jsonl", *VERDICTS)}
-    puts(one, {name: text.replace("2026", "2027") for name, text in judged.items()})
+    judges_again(one, "2027")
     assert turn_of(one.phase()) == SIGNS_OFF
 
 
 @pytest.mark.parametrize("subject", ["Merge work", "feat(01-01): T1 do backend", "chore: merge"])
 def test_a_pull_request_opens_nothing_whatever_it_is_called(tmp_path: Path, subject: str) -> None:
     one = real(tmp_path, BEFORE_SIGN_OFF)
-    git(one.root, "branch", "work")
-    git(one.root, "reset", "-q", "--hard", "begin")
+    leaves_to_branch(one)
     merges(one, "work")
     git(one.root, "commit", "-q", "--amend", "-m", subject)
     assert turn_of(one.phase()) == SIGNS_OFF
@@ -338,8 +348,7 @@ def test_a_pull_request_opens_nothing_whatever_it_is_called(tmp_path: Path, subj
 
 def test_what_a_merge_makes_itself_is_judged_again(tmp_path: Path) -> None:
     one = real(tmp_path, BEFORE_SIGN_OFF)
-    git(one.root, "branch", "work")
-    git(one.root, "reset", "-q", "--hard", "begin")
+    leaves_to_branch(one)
     merges(one, "work", "--no-commit")
     (one.root / "backend/a.ts").write_text("neither side had this\n")
     git(one.root, "commit", "-q", "-a", "-m", "Merge work")
@@ -351,8 +360,7 @@ def test_a_merge_that_takes_an_older_content_of_a_file_is_judged_again(tmp_path:
     older = text_of(one, "../../../backend/a.ts")
     git(one.root, "branch", "work")
     puts(one, {"../../../backend/a.ts": "mended\n"}, "fix(01-01): T1 mend it")
-    judged = {name: text_of(one, name) for name in ("code-review.jsonl", *VERDICTS)}
-    puts(one, {name: text.replace("2026", "2027") for name, text in judged.items()})
+    judges_again(one, "2027")
     assert turn_of(one.phase()) == SIGNS_OFF
     git(one.root, "checkout", "-q", "work")
     puts(one, {"../../../docs.md": "of work\n"}, "chore: docs")
@@ -383,8 +391,7 @@ def test_a_branch_that_takes_the_main_line_in_before_it_is_merged_is_as_it_was(
     tmp_path: Path,
 ) -> None:
     one = real(tmp_path, BEFORE_SIGN_OFF)
-    git(one.root, "branch", "work")
-    git(one.root, "reset", "-q", "--hard", "begin")
+    leaves_to_branch(one)
     puts(one, {"../../../shop.ts": "of main\n"}, "feat: another team")
     git(one.root, "checkout", "-q", "work")
     git(one.root, "merge", "-q", "-m", "Merge main into work", "main")
@@ -803,14 +810,13 @@ def test_what_a_plan_once_named_and_its_work_made_stays_judged(
     one = real(tmp_path, BEFORE_SIGN_OFF)
     with_files(one, "backend/b.ts", "docs/c.md")
     puts(one, {"../../../backend/b.ts": "b\n"}, "feat(01-01): T1 do backend")
-    judged = {name: text_of(one, name) for name in ("code-review.jsonl", *VERDICTS)}
-    puts(one, {name: text.replace("2026", "2027") for name, text in judged.items()})
+    judges_again(one, "2027")
     assert turn_of(one.phase()) == SIGNS_OFF
 
     def drops() -> None:
         header, task = map(json.loads, text_of(one, "01-01.plan.jsonl").splitlines())
         plan = {"01-01.plan.jsonl": _lines(header, {**task, "f": ["backend/a.ts"]})}
-        puts(one, plan | {name: judged[name].replace("2026", "2028") for name in VERDICTS})
+        puts(one, plan | {name: text_of(one, name).replace("2027", "2028") for name in VERDICTS})
         assert turn_of(one.phase()) == (SIGNS_OFF if is_dropped_first else REVIEWS)
 
     if is_dropped_first:
@@ -819,8 +825,7 @@ def test_what_a_plan_once_named_and_its_work_made_stays_judged(
     if not is_dropped_first:
         drops()
     assert turn_of(one.phase()) == REVIEWS
-    (one.root / "docs").mkdir()
-    puts(one, {name: text.replace("2026", "2029") for name, text in judged.items()})
+    judges_again(one, "2029")
     puts(one, {"../../../docs/c.md": "nobody's\n"}, "Fix typo")
     assert turn_of(one.phase()) == SIGNS_OFF
 
@@ -833,8 +838,7 @@ def test_tests_that_the_test_plan_names_no_more_stay_judged_and_so_does_the_test
     (file,) = tests["tf"]
     (one.root / file).parent.mkdir(parents=True)
     puts(one, {f"../../../{file}": "test\n"}, "test(01-01): red")
-    judged = {name: text_of(one, name) for name in ("code-review.jsonl", *VERDICTS)}
-    puts(one, {name: text.replace("2026", "2027") for name, text in judged.items()})
+    judges_again(one, "2027")
     assert turn_of(one.phase()) == SIGNS_OFF
     puts(one, {"test-plan.jsonl": _lines({**tests, "tf": ["tests/other.test.ts"]})})
     assert turn_of(one.phase()) == ("qa", "qa")
