@@ -273,9 +273,6 @@ class HistoryIndex:
         """
         return self._read_joined().get(position, position)
 
-    def _has_merges(self) -> bool:
-        return bool(self._read_joined())
-
     def _read_joined(self) -> dict[int, int]:
         query = (
             "select position, joined from commits"
@@ -315,7 +312,7 @@ class HistoryIndex:
         """Return the last commit that changed a path below the planning root; empty if none did."""
         if path not in self._last:
             # A merge may have taken the lower of two lines; without any, no sorting is needed.
-            first = "c.position desc, " if self._has_merges() else ""
+            first = "c.position desc, " if self._read_joined() else ""
             query = (
                 f"select {_PATH_CHANGE} where p.path = ? and +c.position <= ?"
                 f" order by {first}h.height desc, h.at_s desc, c.oid desc limit 1"

@@ -87,7 +87,7 @@ INDEX_LAYOUT = """
 create table meta(key text primary key, value text);
 create table commits(row integer primary key, oid text unique, at_s int, height int, position int,
     joined int, ours int, warnings int, subject blob, changes blob, own blob);
-create index commits_by_position on commits(position, joined);
+create index commits_by_position on commits(position);
 create index commits_of_merges on commits(position, joined) where joined > position;
 create index commits_of_ours on commits(height, at_s) where ours;
 create index commits_with_warnings on commits(warnings) where warnings > 0;
