@@ -38,7 +38,6 @@ def history(*order: str | tuple[str, list[dict[str, Any]]]) -> PhaseFacts:
                     PLANS[name],
                     10 * position,
                     position,
-                    position,
                     frozenset([name]),
                     f"{position:040}",
                 )
@@ -116,7 +115,7 @@ def test_source_that_names_the_plan_of_two_departments_and_touches_neither_is_ju
     known = replace(known, switches=Switches(config))
 
     def judged_after(*files: str) -> list[Dept]:
-        later = Work("01-01", 900, 90, 90, frozenset(files), "c" * 40)
+        later = Work("01-01", 900, 90, frozenset(files), "c" * 40)
         after = replace(known, work=(*known.work, later))
         departments = (Dept.BACKEND, Dept.FRONTEND)
         return [each for each in departments if any(came_later(after, "code-review", each))]

@@ -38,7 +38,7 @@ def facts_of(case: dict[str, Any]) -> LoopFacts:
         at_s = event.get("at_s", 10 * order)
         if "works_on" in event:
             files = frozenset(event.get("files", ()))
-            work.append(Work(event["works_on"], at_s, order, order, files, f"{order:07}"))
+            work.append(Work(event["works_on"], at_s, order, files, f"{order:07}"))
         else:
             version = Version(tuple(event["lines"]), at_s, order, order)
             versions[path_of(event["file"])].append(version)

@@ -232,7 +232,7 @@ def failed_by(file: str, *, worked_at: int) -> Phase:
         complete() | frontend | {"integration-gate-result.jsonl": [result]},
         config=config_from({"security_audit": True, "departments": {"frontend": True}}),
         commits=COMMITS | {"aaaaaaa": COMMITS["aaaaaaa"]._replace(files=paths)},
-        work=(Work("01-02", 3600, worked_at, worked_at, frozenset({"src/login.ts"})),),
+        work=(Work("01-02", 3600, worked_at, frozenset({"src/login.ts"})),),
         versions={path: (Version((result,), 50, 5, 5),)},
     )
     filed = (

@@ -156,14 +156,12 @@ def known_of(ground: Ground, events: Iterable[Event]) -> PhaseFacts:
     for position, event in enumerate(events):
         if ground.is_disguised(event):
             plan, touched = ground.plan(Dept(event.department)), frozenset([event.name])
-            at = 10 * position, position, position
+            at = 10 * position, position
             changes.append(Work(plan, *at, touched, f"{position:040}"))
             continue
         if event.plan:
             named, oid = commit_of(event.department), f"{position:040}"
-            work.append(
-                Work(event.plan, 10 * position, position, position, frozenset([event.name]), oid)
-            )
+            work.append(Work(event.plan, 10 * position, position, frozenset([event.name]), oid))
             subject = f"feat({event.plan}): T1 do"
             commits[named] = SourceCommit(
                 oid, subject, frozenset([event.name]), 10 * position, position

@@ -68,7 +68,7 @@ class Branch:
         subject = f"feat({plan}): {task} work {self.order}"
         self.commits[oid[:7]] = SourceCommit(oid, subject, frozenset({path}), self.at_s, self.order)
         self.tasks[f"{plan}/{task}"] = oid
-        self.work.append(Work(plan, self.at_s, self.order, self.order))
+        self.work.append(Work(plan, self.at_s, self.order))
         return oid[:7]
 
     @property

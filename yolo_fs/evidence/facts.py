@@ -75,8 +75,8 @@ class Version(NamedTuple):
     at_s: int
     """When, seconds since the epoch."""
     order: int
-    """What loops compare, with that of work: the position, or one beyond that of the version before
-    where a revert or a merge brought the content back.
+    """What loops compare, with the position of work: its own position, or one beyond that of the
+    version before where a revert or a merge brought the content back.
     """
     position: int = NOWHERE
     """Place of the commit in the order of the branch."""
@@ -102,8 +102,6 @@ class Work(NamedTuple):
 
     plan: str
     at_s: int
-    order: int
-    """What loops compare, with that of versions: the position."""
     position: int = NOWHERE
     """Place of the commit in the order of the branch."""
     files: frozenset[str] = frozenset()

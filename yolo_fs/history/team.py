@@ -651,7 +651,7 @@ class Team:
         if doubled := [plan for plan in plans_in(filed) if plan.id.phase in self._doubled]:
             files = frozenset(chain.from_iterable(plan.files for plan in doubled))
             work = (commit for commit in work if touches(files, commit.files))
-        return tuple(sorted(work, key=lambda commit: commit.order))
+        return tuple(sorted(work, key=lambda commit: commit.position))
 
     def _work_since(self, filed: Sequence[Filed], signed_at: int) -> tuple[Work, ...]:
         """Return the work on the plans of a signed-off phase that came after its sign-off."""
@@ -668,14 +668,7 @@ class Team:
         if known is None or known[0] != mark:
             commits = self.history_index.work_on(plan)
             work = (
-                Work(
-                    plan,
-                    commit.at_s,
-                    commit.position,
-                    commit.position,
-                    commit.own_paths,
-                    commit.oid,
-                )
+                Work(plan, commit.at_s, commit.position, commit.own_paths, commit.oid)
                 for commit in commits
                 if self._is_new(commit)
             )
@@ -729,14 +722,8 @@ class Team:
             for plan, files in files_of:
                 if any((plan.department, file) not in claimed for file in change.touched & files):
                     commit = change.commit
-                    work = Work(
-                        str(plan.id),
-                        commit.at_s,
-                        commit.position,
-                        commit.position,
-                        commit.own_paths,
-                        commit.oid,
-                    )
+                    paths, oid = commit.own_paths, commit.oid
+                    work = Work(str(plan.id), commit.at_s, commit.position, paths, oid)
                     yield work, bool(change.plan)
 
     def _find_dropped(self, plan: Plan, filed: Iterable[Filed], named: Set[str]) -> frozenset[str]:
@@ -1123,5 +1110,5 @@ def loop_facts(team: Team, facts: PhaseFacts, now_s: int) -> LoopFacts:
     versions = {path: team.past_of(path) for path in paths}
     plans = [str(plan.id) for plan in plans_of(facts)]
     work = (work for plan in plans for work in team.work_of_plan(plan))
-    every = facts.work or tuple(sorted(work, key=lambda commit: commit.order))
+    every = facts.work or tuple(sorted(work, key=lambda commit: commit.position))
     return LoopFacts(facts, now_s, versions, every)

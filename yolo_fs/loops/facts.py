@@ -234,7 +234,7 @@ class LoopFacts:
         """Yield the source commits of `is_worked_on`."""
         for work in self.work:
             if (
-                work.order > order
+                work.position > order
                 and plan in ("", work.plan)
                 and (department is None or is_work_of(work, department, plans_of(self.phase)))
             ):

@@ -148,7 +148,7 @@ def _is_revised(facts: LoopFacts, before: Review, after: Review, plan: Plan) -> 
 
 def _is_worked_on_between(facts: LoopFacts, before: Review, after: Review, plan: Plan) -> bool:
     done = facts.work_after(before.order, plan.department, str(plan.id))
-    return any(work.order < after.order for work in done)
+    return any(work.position < after.order for work in done)
 
 
 def _blocks(
@@ -441,7 +441,7 @@ def passed_without_answer(facts: PhaseFacts, department: Dept) -> PassedAudit | 
     fixes = known.work_after(stopping.order, department)
     accepted = known.decisions(ACCEPT_RISK, department)
     is_answered = (
-        any(work.order < last.order for work in fixes)
+        any(work.position < last.order for work in fixes)
         or any(each.agent == Role.USER and each.order >= stopping.order for each in accepted)
         or is_security_decided(facts, department)
     )
