@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -58,6 +59,16 @@ def test_three_departments_ship(played: Played) -> None:
     assert any(
         "chore(state): phase 1 complete" in line for line in played.envelope["data"]["history"]
     )
+
+
+def test_the_history_is_short_enough_to_be_read(played: Played) -> None:
+    subjects = [line.partition(" ")[2] for line in played.envelope["data"]["history"]]
+    kinds = Counter(subject.partition("(")[0] for subject in subjects)
+    states = {subject for subject in subjects if subject.startswith("chore(state)")}
+
+    assert len(subjects) <= 45
+    assert kinds["feat"] == 3, "one task in each department"
+    assert len(states) <= 2, "a state that comes late is committed alone, under the same subject"
 
 
 def test_every_proof_holds(played: Played) -> None:

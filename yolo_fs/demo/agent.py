@@ -23,6 +23,9 @@ Line = Mapping[str, Any]
 DEPARTMENTS = {"fe-": "frontend", "ux-": "uiux"}
 """Prefix of a department's files → its name; files without one are the backend's."""
 _TASK_FILES = {"backend": "src/api", "frontend": "src/web", "uiux": "design"}
+_UNTESTED = "uiux"
+"""The department whose tasks are designs: it writes no tests, so that their step is skipped."""
+_TESTS = "tests/"
 _GIT_TRIES = 100
 _GIT_AGAIN_S = 0.1
 
@@ -38,11 +41,15 @@ class ScriptedAgent:
         self.brief = Path(environment["YOLO_FS_BRIEF"]).read_text(encoding="utf-8")
         self.now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self.day = self.now[:10]
+        self.is_short = bool(environment.get("YOLO_FS_DEMO_IS_SHORT"))
+        """Whether somebody watches: a plan has one task, whose tests come with its source."""
 
     def act(self) -> None:
         """Write the required files, commit source files, run the given command."""
         sources = [path for path in self.writes if not path.startswith(".yolo-planning/")]
-        for path in [*self.writes, *self.further_plans()]:
+        # A test that a task names was written by the Tester.
+        own = [path for path in self.writes if not path.startswith(_TESTS)]
+        for path in (*own, *self.further_plans()):
             self.write(path, self.content(path))
         if sources and self.task:
             self.commit()
@@ -122,21 +129,18 @@ class ScriptedAgent:
     # What each kind of artifact holds. Each is given the path and the department.
 
     def plan(self, path: str, department: str) -> list[dict[str, Any]]:
-        """The Lead plans two tasks; the Senior adds to each what its Dev and Tester get."""
+        """The Lead plans the tasks; the Senior adds to each what its Dev and Tester get."""
         if before := lines_of(path):
             header, *tasks = before
+            tests = {} if department == _UNTESTED else {"ts": "It does what it says"}
             specs = [
-                {
-                    **task,
-                    "spec": f"Do {task['a']!r} in {task['f'][0]}.",
-                    "ts": "It does what it says",
-                }
-                for task in tasks
+                {**task, "spec": f"Do {task['a']!r} in {task['f'][0]}.", **tests} for task in tasks
             ]
             return [dict(header), *specs]
         number = plan_of(path)
         folder = _TASK_FILES[department]
-        files = [f"{folder}/plan{number[3:]}_{part}.ts" for part in ("core", "edge")]
+        parts = ("core",) if self.is_short else ("core", "edge")
+        files = [f"{folder}/plan{number[3:]}_{part}.ts" for part in parts]
         header = {
             "p": number[:2], "n": number[3:], "t": f"Work of {department}", "w": 1, "d": [],
             "mh": {"tr": ["It works"], "ar": [], "kl": []}, "obj": "It works", "fm": files,
@@ -146,9 +150,11 @@ class ScriptedAgent:
              "done": f"{file} is there"}
             for at, file in enumerate(files, 1)
         ]  # fmt: skip
+        if self.is_short and department != _UNTESTED:
+            header["fm"] = tasks[0]["f"] = [*files, test_of(department, number, "T1")]
         return [header, *tasks]
 
-    def summary(self, path: str, _department: str) -> list[dict[str, Any]]:
+    def summary(self, path: str, department: str) -> list[dict[str, Any]]:
         """The Dev names the commit of each task."""
         number = plan_of(path)
         header, *tasks = lines_of(path.replace(".summary.", ".plan."))
@@ -156,7 +162,8 @@ class ScriptedAgent:
         return [
             {"p": number[:2], "n": number[3:], "t": header["t"], "s": "complete", "dt": self.day,
              "tc": len(tasks), "tt": len(tasks), "ch": commits, "fm": header["fm"], "dv": [],
-             "built": [task["done"] for task in tasks], "tst": "red_green"}
+             "built": [task["done"] for task in tasks],
+             "tst": "no_tests" if department == _UNTESTED else "red_green"}
         ]  # fmt: skip
 
     def test_plan(self, path: str, department: str) -> list[dict[str, Any]]:
@@ -164,16 +171,17 @@ class ScriptedAgent:
         tests = []
         for plan in plans_beside(path, department):
             for task in lines_of(plan)[1:]:
-                file = f"tests/{department}/plan{plan_of(plan)[3:]}_{task['id']}.test.ts"
+                file = test_of(department, plan_of(plan), task["id"])
                 self.write(file, f"// {task['ts']}\n")
                 tests.append(
                     {"id": task["id"], "plan": plan_of(plan), "tf": [file], "tc": 1, "red": True,
                      "desc": task["ts"]}
                 )  # fmt: skip
-        files = [file for line in tests for file in line["tf"]]
-        self.git("add", "--", *files)
-        subject = f"test({Path(path).parent.name[:2]}): the tests of {department}"
-        self.git("commit", "-q", "-m", subject, "--", *files)
+        if not self.is_short:
+            files = [file for line in tests for file in line["tf"]]
+            self.git("add", "--", *files)
+            subject = f"test({Path(path).parent.name[:2]}): the tests of {department}"
+            self.git("commit", "-q", "-m", subject, "--", *files)
         return tests
 
     def test_results(self, path: str, department: str) -> list[dict[str, Any]]:
@@ -182,7 +190,7 @@ class ScriptedAgent:
         for plan in plans_beside(path, department):
             tasks = [
                 {"id": task["id"], "ps": 1, "fl": 0,
-                 "tf": [f"tests/{department}/plan{plan_of(plan)[3:]}_{task['id']}.test.ts"]}
+                 "tf": [test_of(department, plan_of(plan), task["id"])]}
                 for task in lines_of(plan)[1:]
             ]  # fmt: skip
             lines.append(
@@ -197,7 +205,7 @@ class ScriptedAgent:
         reviewed = [line["plan"] for line in before if "r" in line]
         return [
             {"plan": plan_of(plan), "r": "approve", "cycle": reviewed.count(plan_of(plan)) + 1,
-             "dt": self.day, "tdd": "pass"}
+             "dt": self.day, "tdd": "skip" if department == _UNTESTED else "pass"}
             for plan in plans_beside(path, department)
         ]  # fmt: skip
 
@@ -362,6 +370,11 @@ def plan_of(path: str) -> str:
     match = re.search(r"(\d\d-\d\d)\.", path)
     assert match, path
     return match[1]
+
+
+def test_of(department: str, plan: str, task: str) -> str:
+    """Return the file with the test of a task."""
+    return f"{_TESTS}{department}/plan{plan[3:]}_{task}.test.ts"
 
 
 def plans_beside(path: str, department: str) -> Iterator[str]:

@@ -50,6 +50,7 @@ def temporary_shop(*, keep: bool, pace_s: float) -> Iterator[str]:
         "XDG_CONFIG_HOME": os.path.join(home, ".config"),
         "XDG_STATE_HOME": os.path.join(home, ".local"),
         "YOLO_FS_DEMO_PACE_S": str(pace_s),
+        "YOLO_FS_DEMO_IS_SHORT": "yes",
     }
     try:
         with open(os.path.join(home, ".gitconfig"), "w", encoding="utf-8") as file:
