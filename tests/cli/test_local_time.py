@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.teams import Team, planned_team
 from yolo_fs.cli.main import run
-from yolo_fs.core.timestamps import local
+from yolo_fs.core.timestamps import iso, local
 
 WORDS = ("--reason", "Which colour?", "--evidence", "seen", "--recommendation", "blue")
 UTC = re.compile(r"\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
@@ -55,6 +55,8 @@ def test_text_has_the_time_of_whoever_reads_it_and_json_that_of_utc(
 
 def test_a_time_is_the_same_moment_in_each_form(team: Team) -> None:
     assert local("2026-02-19T08:00:00Z") == local(1771488000) == "2026-02-19 13:45:00 +0545"
-    assert (local(0), local("")) == ("", "")
-    for written in ("yesterday", "0001-01-01T00:00:00+09:00"):
-        assert local(written) == written
+    assert iso("2026-02-19T13:45:00+05:45") == iso(1771488000) == "2026-02-19T08:00:00Z"
+    for told in (iso, local):
+        assert (told(0), told("")) == ("", "")
+        for written in ("yesterday", "0001-01-01T00:00:00+09:00"):
+            assert told(written) == written

@@ -5,6 +5,8 @@ are, and what waits, why.
 from __future__ import annotations
 
 import json
+import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,11 @@ import pytest
 from tests.team.test_lane import settle
 from tests.team.test_leases import take
 from tests.team.work_trees import GAPS, PLAN, Clones, TeamTree, gap, plan
+from yolo_fs.agent_events import answer
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Reason, YoloError
+from yolo_fs.core.timestamps import iso
+from yolo_fs.hooks.hosts import HookInput
 from yolo_fs.install.doctor import examine_repository
 from yolo_fs.reports.resume import resume
 from yolo_fs.team.overview import TeamObserver
@@ -74,7 +79,7 @@ def test_what_waits_says_since_when_and_why(clones: Clones) -> None:
     passed = int(b.git("log", "-1", "--format=%ct", "--grep=lease of", seen.ref))
     assert (backend.dept, backend.holder, backend.epoch) == ("backend", lease.holder, 1)
     assert backend.since_s == passed
-    assert any(GAPS in said and "lease_held" in said for said in obstructions(seen))
+    assert any(GAPS in said and "lease_held" in said for said in obstructions(seen, iso))
 
 
 def test_what_the_team_has_and_nobody_may_take_here_says_why(new_tree: NewTree) -> None:
@@ -118,6 +123,32 @@ def test_status_resume_doctor_and_board_tell_of_a_refusing_remote_and_of_a_confl
     capsys.readouterr()
     run(["status", "-C", str(b.root)])
     assert "no bots here" in capsys.readouterr().out
+
+
+def test_an_agent_is_told_of_its_team_in_utc_and_a_person_in_the_time_of_the_place(
+    clones: Clones, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Kathmandu")
+    time.tzset()
+    a, b = clones
+    take(a)
+    b.write(GAPS, gap(1))
+    b.lane.exchange()
+    note = {"reason": "remote_refused", "what": "", "at": "2026-01-01T15:45:00+05:45"}
+    Path(b.repository.own_dir).mkdir(exist_ok=True)
+    Path(TEAM_LANE.path(b.repository)).write_text(json.dumps({**note, "round_trip_s": 0.1}))
+
+    told = answer(HookInput("session-start", "claude", str(b.root))).context
+    capsys.readouterr()
+    run(["team", "status", "-C", str(b.root)])
+    shown = capsys.readouterr().out
+
+    assert " since 2026-01-01T10:00:00Z" in told, told
+    assert len(re.findall(r" since \S+Z\b", told)) == 3 and "+0545" not in told, told
+    assert " since 2026-01-01 15:45:00 +0545" in shown, shown
+    assert len(re.findall(r" since \S+ \S+ \+0545\b", shown)) == 3, shown
+    monkeypatch.undo()
+    time.tzset()
 
 
 def test_who_is_in_no_team_hears_nothing_of_one(

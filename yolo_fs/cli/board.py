@@ -122,9 +122,9 @@ def draw_board(
 def draw_machines(console: Console, seen: TeamOverview) -> None:
     """Draw the other work trees and clones: their state, what waits and why, who holds what."""
     console.print(safe(headline(seen)), style="bold")
-    for line in obstructions(seen):
+    for line in obstructions(seen, local):
         console.print(f"  ! {safe(line, 400)}", style="yellow")
-    for line in (*holdings(seen), *others(seen)):
+    for line in (*holdings(seen, local), *others(seen, local)):
         console.print(f"  {safe(line, 400)}")
 
 

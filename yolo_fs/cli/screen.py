@@ -22,6 +22,7 @@ from yolo_fs.cli.inbox import lines_of
 from yolo_fs.cli.reply import Reply, build_rich_console, console_for
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import safe
+from yolo_fs.core.timestamps import local
 from yolo_fs.git.repository import Repository
 from yolo_fs.moments.inbox import COMMAND_LENGTH, TOLD_ELSEWHERE
 from yolo_fs.moments.moment import PastMoment, PresentMoment, stamp
@@ -195,7 +196,7 @@ def _in_the_way(seen: PresentMoment, asked: set[str], most_drifts: int) -> Itera
     yield from _wanted_beside(seen.beside, most_drifts)
     for stall in seen.crew.stalls if seen.crew else ():
         yield ScreenLine(f"  ! stalled: {stall}", "red")
-    for sentence in obstructions(seen.machines) if seen.machines else ():
+    for sentence in obstructions(seen.machines, local) if seen.machines else ():
         yield ScreenLine(f"  ! {sentence}", "yellow")
     if seen.report.verification and not seen.report.verification.passed:
         yield ScreenLine(f"  ! {seen.report.verification.sentence}", "red")

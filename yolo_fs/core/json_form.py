@@ -10,11 +10,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import Enum
 from typing import Any
 
 from yolo_fs.core.reasons import Finding, safe_lines
+from yolo_fs.core.timestamps import iso
 
 
 def to_json(value: Any) -> Any:
@@ -33,7 +34,7 @@ def to_json(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {to_json(key): to_json(each) for key, each in value.items()}
     if isinstance(value, datetime):
-        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return iso(value)
     if keys := getattr(value, "JSON_KEYS", None):
         return {key: to_json(_attribute_at(value, path)) for key, path in keys.items()}
     if is_dataclass(value):

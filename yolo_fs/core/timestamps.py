@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple
 
 from yolo_fs.core.reasons import Finding, Reason
@@ -20,9 +20,32 @@ AHEAD = timedelta(seconds=5)
 future."""
 
 
-def iso(at_s: float) -> str:
-    """Return a time as `2026-02-19T08:00:00Z`; empty for 0, which stands for never."""
-    return datetime.fromtimestamp(int(at_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if at_s else ""
+Time = float | datetime | str
+"""Seconds since 1970, a moment with a zone, or a text of one; 0 and nothing stand for never."""
+
+
+def iso(at: Time) -> str:
+    """Return a time as data and agents have it, in UTC: `2026-02-19T08:00:00Z`."""
+    return _told(at, UTC, "%Y-%m-%dT%H:%M:%SZ")
+
+
+def local(at: Time, form: str = "%Y-%m-%d %H:%M:%S %z") -> str:
+    """Return a time as a person reads it, in the zone of whoever asks, with its offset:
+    `2026-02-19 09:00:00 +0100`.
+    """
+    return _told(at, None, form)
+
+
+def _told(at: Time, zone: tzinfo | None, form: str) -> str:
+    """Return a time in a zone; a text that is no time, and a time out of the calendar, as it is."""
+    try:
+        parsed = moment(at) if isinstance(at, str) else at
+        if isinstance(parsed, int | float):
+            parsed = datetime.fromtimestamp(int(parsed), UTC) if parsed else None
+        there = parsed.astimezone(zone) if parsed else None
+    except (OverflowError, OSError, ValueError):
+        there = None
+    return there.strftime(form) if there else str(at or "")
 
 
 def day(at_s: float) -> str:
@@ -37,22 +60,6 @@ def moment(written: object) -> datetime | None:
     except ValueError:
         return None
     return parsed if parsed.tzinfo else None
-
-
-def local(at: float | datetime | str, form: str = "%Y-%m-%d %H:%M:%S %z") -> str:
-    """Return a time as a person reads it, in the zone of whoever asks: `2026-02-19 09:00:00 +0100`.
-
-    Text for people has it so; data, artifacts and what is sent to others have UTC. A text that is
-    no time stays as it is, and 0 stands for never.
-    """
-    try:
-        parsed = moment(at) if isinstance(at, str) else at
-        if isinstance(parsed, int | float):
-            parsed = datetime.fromtimestamp(int(parsed), UTC) if parsed else None
-        here = parsed.astimezone() if parsed else None
-    except (OverflowError, OSError, ValueError):  # out of the calendar, by whoever wrote it
-        here = None
-    return here.strftime(form) if here else str(at or "")
 
 
 def span(seconds: float) -> str:

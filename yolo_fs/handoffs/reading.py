@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from yolo_fs.core.reasons import Fault, Finding, Reason
+from yolo_fs.core.timestamps import iso
 
 
 class HandoffSource(StrEnum):
@@ -200,9 +201,9 @@ class Read(NamedTuple):
             if not WORD.fullmatch(word):
                 raise ValueError(f"{word!r} is no name of an agent or a phase")
         head = f"agent={self.agent} phase={self.phase} source={self.diagnosis.source.value}"
-        moment = f"{self.at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
         return "".join(
-            f"{head} reason={reason} timestamp={moment}\n" for reason in self.diagnosis.reasons
+            f"{head} reason={reason} timestamp={iso(self.at)}\n"
+            for reason in self.diagnosis.reasons
         )
 
 

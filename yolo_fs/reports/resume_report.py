@@ -14,6 +14,7 @@ from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.verdicts import Accepted, Held, Missing, Rejected, Verdict, Waiting
 from yolo_fs.core.ids import SHORT, spelled_below
 from yolo_fs.core.reasons import Reason, safe
+from yolo_fs.core.timestamps import iso
 from yolo_fs.evidence.facts import FETCH_LACKING
 from yolo_fs.handoffs.lifecycle import HandoffLifecycle, HandoffStage
 from yolo_fs.phase.phase import Phases
@@ -230,9 +231,9 @@ def _machines(seen: TeamOverview | None) -> Iterator[Item]:
         return
     yield safe(headline(seen)), {"team": seen.team, "clone": seen.clone}
     for kind, sentences in (
-        ("waits", obstructions(seen)),
-        ("lease", holdings(seen)),
-        ("clone", others(seen)),
+        ("waits", obstructions(seen, iso)),
+        ("lease", holdings(seen, iso)),
+        ("clone", others(seen, iso)),
     ):
         yield from ((safe(sentence, 400), {kind: sentence}) for sentence in sentences)
 

@@ -16,12 +16,12 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.decide import EventSink
 from yolo_fs.core.reasons import Reason, YoloError, safe
+from yolo_fs.core.timestamps import iso
 from yolo_fs.git.commit import CommitRequest, Committer
 from yolo_fs.git.obstacles import Obstacles
 from yolo_fs.git.refs import Remote
@@ -639,7 +639,7 @@ class LaneThread:
             elif self._reported is not None:
                 self._emit("team.remote_back", "", {})
         self._reported, self._kept = state, known
-        more = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "round_trip_s": round_trip_s}
+        more = {"at": iso(time.time()), "round_trip_s": round_trip_s}
         with contextlib.suppress(OSError, YoloError):
             write_json(TEAM_LANE.path(repository), {**known, **more}, durable=False)
 
