@@ -201,6 +201,28 @@ def test_an_artifact_outside_the_planning_tree_is_told_where_it_belongs(repo: Re
     assert "Move the file" not in repo.yolo_fs("validate", "data", ok=(0, 1)).stdout.decode()
 
 
+def test_a_plan_outside_the_planning_tree_is_told_wherever_agents_look(repo: Repo) -> None:
+    (repo.root / FOLDER).mkdir(parents=True)
+    repo.commit_file("fixtures/01-04.plan.jsonl", LINE)
+    repo.commit_file(".gitignore", "build/\n")
+    others = ("build/01-05.plan.jsonl", "src/02-01.plan.jsonl", "src/critique.jsonl")
+    told = ("01-01.plan.jsonl", "src/fe-01-02.summary.jsonl", "src/a/b/01-03.plan.jsonl")
+    for path in (*others, *told):
+        repo.file(path, LINE)
+    for verb, named in (("status", told[:2]), ("resume", told[:2]), ("doctor", told)):
+        done = repo.yolo_fs(verb, ok=(0, 1))
+        said = (done.stdout + done.stderr).decode()
+        for path in named:
+            meant = f"{FOLDER}/{path.rpartition('/')[2]}"
+            assert said.count(f"{path}: unknown_name") == said.count(f"expected {meant}") == 1, said
+        assert said.count("outside .yolo-planning") == len(named), said
+    for path in ("fixtures/01-04.plan.jsonl", *others, *told):
+        call = {"tool_name": "Write", "tool_input": {"file_path": path, "content": LINE}}
+        event = {"hook_event_name": "PostToolUse", "cwd": str(repo.root), **call}
+        answer = repo.yolo_fs("hook", "post-tool-use", given=json.dumps(event).encode()).stdout
+        assert (b"outside .yolo-planning" in answer) == (path in told), path
+
+
 @pytest.mark.parametrize("holds", ["nothing", "a folder", "a file"])
 def test_a_folder_in_the_place_of_an_artifact_is_told_until_it_is_gone(
     repo: Repo, start: Callable[[Repo], Daemon], holds: str

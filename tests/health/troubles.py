@@ -233,6 +233,15 @@ def nested_tree(ground: Ground) -> Iterator[str]:
     shutil.rmtree(ground.root / "web")
 
 
+@contextmanager
+def misplaced_plan(ground: Ground) -> Iterator[str]:
+    path = ground.root / "lib/01-07.plan.jsonl"
+    path.parent.mkdir()
+    path.write_text(GOOD)
+    yield "unknown_name"
+    shutil.rmtree(path.parent)
+
+
 def linked(path: str) -> Trouble:
     """A link in the place of a folder."""
 
@@ -411,6 +420,7 @@ TROUBLES: dict[str, Trouble] = {
     "a plan that waits for another": plan_waits,
     "automatic commits off": no_auto_commit,
     "a planning tree in a package": nested_tree,
+    "a plan outside the planning tree": misplaced_plan,
     "the planning tree is a link": linked(PLANNING),
     "a phase is a link": linked(FOLDER),
     "torn configuration": changed(CONFIG, lambda _: b"{torn", "bad_config"),

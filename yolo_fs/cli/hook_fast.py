@@ -64,6 +64,7 @@ _MAY_REACH_THE_TREE = (
 )
 """Patterns of commands that may reach files of the planning tree without naming it, or bypass our
 git hooks."""
+_OF_PLAN = r"\b[0-9]{2}-[0-9]{2}\.[a-z]+\.jsonl\b"
 _READERS = ("Read", "NotebookRead", "Grep", "Glob")
 
 
@@ -259,8 +260,15 @@ def _before(payload: Question, cwd: str, root: str) -> bool:
     return (bool(handoffs) and not _is_accepted(payload, root, handoffs)) or _has_own_roots(root)
 
 
-def _after(payload: Question, cwd: str, _root: str) -> bool:
-    return _is_named(given_to(payload), cwd)
+def _after(payload: Question, cwd: str, root: str) -> bool:
+    given = given_to(payload)
+    return _is_named(given, cwd) or (_may_be_plan(given) and has_tree(payload, cwd, root))
+
+
+def _may_be_plan(given: Question) -> bool:
+    """Return whether a path or a command names a file as an artifact of one plan is named."""
+    texts = (*map(given.get, PATH_KEYS), command_in(given))
+    return any(isinstance(text, str) and re.search(_OF_PLAN, text) for text in texts)
 
 
 def _is_named(given: Question, cwd: str) -> bool:

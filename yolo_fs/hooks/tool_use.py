@@ -42,6 +42,7 @@ from yolo_fs.kept.selection import MOST_BYTES, KeptCause
 from yolo_fs.kept.service import Keeper, Leaf, read_leaf
 from yolo_fs.protocol.handoffs import directive_role
 from yolo_fs.protocol.roster import bare_name, hint_for_agent
+from yolo_fs.survey.misplaced import find_misplaced, is_numbered, literally
 from yolo_fs.system.files import read
 from yolo_fs.system.heartbeats import active_agent, append
 from yolo_fs.system.readers import read_lines
@@ -676,7 +677,7 @@ def _check_after_tool(request: HookRequest) -> HookAnswer:
     paths = [path for touch in writes for path in request.paths(touch)]
     there = [path for path in dict.fromkeys(paths) if os.path.isfile(os.path.join(root, path))]
     ours = list(filter(_is_judged, there))
-    elsewhere = "\n".join(str(misplacement) for path in there if (misplacement := misplaced(path)))
+    elsewhere = "\n".join(map(str, _find_elsewhere(request.repository, there)))
     if not ours:
         return HookAnswer(context=elsewhere)
     note_written(request, ours)
@@ -692,6 +693,14 @@ def _check_after_tool(request: HookRequest) -> HookAnswer:
         return HookAnswer(refusal="\n".join((*wrong, *filter(None, (elsewhere,)))))
     messages = (str(finding) for file in judged for finding in file.findings)
     return HookAnswer(context="\n".join((*messages, *filter(None, (elsewhere,)))))
+
+
+def _find_elsewhere(repository: Repository, paths: Sequence[str]) -> Iterator[Finding]:
+    """Yield where files outside the planning tree belong, by their names."""
+    numbered = [path for path in paths if is_numbered(path)]
+    yield from filter(None, (misplaced(path) for path in paths if path not in numbered))
+    if numbered:  # in a project about plans, git knows the others
+        yield from find_misplaced(repository, *map(literally, numbered))
 
 
 def _check_after_failure(request: HookRequest) -> HookAnswer:

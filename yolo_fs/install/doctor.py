@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from functools import partial
 from glob import glob
 from itertools import islice
@@ -39,6 +40,7 @@ from yolo_fs.hooks.githooks import were_installed
 from yolo_fs.install.init import find_uncommitted, tree_of_another
 from yolo_fs.kept.service import turn
 from yolo_fs.protocol.hooks import HOST_BY_NAME
+from yolo_fs.survey.misplaced import EVERYWHERE, NUMBERED, find_misplaced, literally
 from yolo_fs.survey.surveyor import Surveyor, misnamed_files
 from yolo_fs.system.store import reap_temporaries
 from yolo_fs.system.system import NETWORK_FILESYSTEMS, filesystem_type
@@ -162,12 +164,21 @@ def _check_nested_trees(repository: Repository) -> Iterator[Symptom]:
     yield from _find_nested_trees(repository, "-zco")
 
 
-def _check_fresh_nested_trees(repository: Repository) -> Iterator[Symptom]:
-    """Yield those near the root that hold what nobody has committed; `doctor` looks everywhere."""
-    near = islice(_near_entries(repository.root), _MOST_NEAR)
+def _check_misplaced(repository: Repository) -> Iterator[Symptom]:
+    """Yield a warning of each artifact of a plan outside the planning tree."""
+    yield from map(Symptom, find_misplaced(repository, EVERYWHERE))
+
+
+def _check_near_root(repository: Repository) -> Iterator[Symptom]:
+    """Yield the same near the root, of what nobody has committed; `doctor` looks everywhere."""
+    near = list(islice(_near_entries(repository.root), _MOST_NEAR))
     folders = (entry.path for entry in near if entry.is_dir(follow_symlinks=False))
     if any(os.path.lexists(f"{folder}/{PLANNING_ROOT}") for folder in folders):
         yield from _find_nested_trees(repository, "-zo")
+    named = [entry.path for entry in near if fnmatchcase(entry.name, NUMBERED)]
+    if named:
+        paths = (os.path.relpath(path, repository.root) for path in named)
+        yield from map(Symptom, find_misplaced(repository, *map(literally, paths)))
 
 
 def _near_entries(root: str) -> Iterator[os.DirEntry[str]]:
@@ -520,6 +531,7 @@ LOOKS: tuple[Look, ...] = (
     _check_planning_tree,
     _check_beginning,
     _check_nested_trees,
+    _check_misplaced,
     _configuration,
     _branch,
     _check_locks,
@@ -540,7 +552,7 @@ LOOKS: tuple[Look, ...] = (
 HEALTH: tuple[Look, ...] = (
     _check_safety,
     _check_planning_tree,
-    _check_fresh_nested_trees,
+    _check_near_root,
     _check_storage,
     _check_command_settings,
     _check_ignored_settings,
