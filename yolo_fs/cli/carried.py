@@ -1,4 +1,8 @@
-"""Lets each command that is printed after `yolo-fs -C DIR` work where the person stands."""
+"""Lets each command that is printed after `yolo-fs -C DIR` work where the person stands.
+
+Hundreds of sentences name a command, most in rules that know of no folder, and some in answers
+of the observer: so the text is changed, once, where it is printed.
+"""
 
 from __future__ import annotations
 
