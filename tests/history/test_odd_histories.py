@@ -336,6 +336,66 @@ def test_a_pull_request_hides_nothing_that_came_after_its_verdicts(
     assert turn_of(one.phase()) == SIGNS_OFF
 
 
+def fixes(one: Real) -> None:
+    """Change the source that was judged, as a later repair does."""
+    puts(one, {"../../../backend/a.ts": "in a hurry\n"}, "fix(01-01): T1 a hurry")
+
+
+@pytest.mark.parametrize("into", ["of the source", "of the verdicts"])
+def test_verdicts_of_a_branch_have_not_judged_what_it_did_not_have(
+    tmp_path: Path, into: str
+) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    git(one.root, "branch", "work")
+    if into == "of the source":
+        git(one.root, "checkout", "-q", "work")
+    judges_again(one, "2027")
+    git(one.root, "checkout", "-q", "main" if into == "of the source" else "work")
+    fixes(one)
+    git(one.root, "checkout", "-q", "main")
+    git(one.root, "merge", "-q", "--no-ff", "-m", "Merge work", "work")
+    assert turn_of(one.phase()) == REVIEWS
+    judges_again(one, "2028")
+    assert turn_of(one.phase()) == SIGNS_OFF
+
+
+def test_verdicts_of_a_branch_that_took_the_source_in_have_judged_it(tmp_path: Path) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    git(one.root, "branch", "work")
+    fixes(one)
+    git(one.root, "checkout", "-q", "work")
+    git(one.root, "merge", "-q", "--no-ff", "-m", "Merge main", "main")
+    judges_again(one, "2027")
+    merges(one, "work")
+    assert turn_of(one.phase()) == SIGNS_OFF
+
+
+def test_verdicts_of_a_branch_of_a_branch_have_not_judged_what_that_did_not_have(
+    tmp_path: Path,
+) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    git(one.root, "checkout", "-q", "-b", "work")
+    git(one.root, "branch", "qa")
+    fixes(one)
+    git(one.root, "checkout", "-q", "qa")
+    judges_again(one, "2027")
+    git(one.root, "checkout", "-q", "work")
+    git(one.root, "merge", "-q", "--no-ff", "-m", "Merge qa", "qa")
+    merges(one, "work")
+    assert turn_of(one.phase()) == REVIEWS
+
+
+def test_a_sign_off_on_a_branch_signs_nothing_that_the_branch_did_not_have(tmp_path: Path) -> None:
+    one = real(tmp_path, GROUND.whole(Random(0)))
+    leaves_to_branch(one)
+    git(one.root, "reset", "-q", "--hard", "work~2")
+    fixes(one)
+    git(one.root, "merge", "-q", "--no-ff", "-m", "Merge work", "work")
+    phase = one.phase()
+    assert phase.is_complete
+    assert [each.split()[0] for each in phase.changed_after_sign_off] == ["01-01"]
+
+
 @pytest.mark.parametrize("subject", ["Merge work", "feat(01-01): T1 do backend", "chore: merge"])
 def test_a_pull_request_opens_nothing_whatever_it_is_called(tmp_path: Path, subject: str) -> None:
     one = real(tmp_path, BEFORE_SIGN_OFF)

@@ -204,6 +204,9 @@ class PhaseFacts:
     changes: tuple[Work, ...] = ()
     """Commits that changed what was judged of a plan, and are something else by their subject: they
     reopen a step, and repair nothing."""
+    unseen: Mapping[int, Set[int]] = field(default_factory=dict)
+    """Position of what a merge brought → the positions before it of what its branch did not have.
+    """
     is_doubled: bool = False
     """Whether another phase has its number."""
     at_s: int = 0
@@ -280,7 +283,14 @@ class PhaseFacts:
 
     def is_signed(self, position: int) -> bool:
         """Return whether the phase was signed off after a position on the branch."""
-        return bool(self.signed_off) and NOWHERE != position <= self.signed_off_at
+        is_known = bool(self.signed_off) and position != NOWHERE
+        return is_known and not self.is_later(position, self.signed_off_at)
+
+    def is_later(self, position: int, than: int) -> bool:
+        """Return whether what has a position came after what has another, or on another branch:
+        the other can have neither judged nor signed it.
+        """
+        return position > than or position in self.unseen.get(than, ())
 
     def execution_state(self) -> Mapping[str, Any]:
         """Return the committed execution state of this phase; empty when there is none."""
@@ -571,7 +581,7 @@ def _find_later_tasks(facts: PhaseFacts, plan: Plan, summary: Filed) -> Iterator
     """Yield the tasks that the plan has only since after its summary: more of them, or others in
     the place of those that the summary's commits name.
     """
-    if not plan.position > summary.position != NOWHERE:
+    if summary.position == NOWHERE or not facts.is_later(plan.position, summary.position):
         return
     total = summary.lines[0].get("tt")
     if isinstance(total, int) and len(plan.tasks) > total:
@@ -809,8 +819,9 @@ def owner_lacks(facts: PhaseFacts) -> str:
         return f"the Owner says {last.get('decision')}"
     if left_out := _leaves_out(facts, last):
         return left_out
-    if any(
-        verdict.position > signed.position != NOWHERE for verdict in facts.of_kind("po-qa-verdict")
+    if signed.position != NOWHERE and any(
+        facts.is_later(verdict.position, signed.position)
+        for verdict in facts.of_kind("po-qa-verdict")
     ):
         return f"{_SIGNED} is older than po-qa-verdict.jsonl, which came after it"
     return ""

@@ -105,13 +105,9 @@ def later_than(
     for each in departments:
         for thing in facts.ask(_made).get(each, ()):
             is_judged = thing.judged_from <= JUDGED_BY[kind] and plan in ("", thing.plan)
-            is_later = thing.position > position and not _is_beyond(thing.position, signed_at)
-            if is_judged and is_later:
+            is_beyond = signed_at is not None and facts.is_later(thing.position, signed_at)
+            if is_judged and not is_beyond and facts.is_later(thing.position, position):
                 yield thing
-
-
-def _is_beyond(position: int, signed_at: int | None) -> bool:
-    return signed_at is not None and position > signed_at != NOWHERE
 
 
 def _find_sign_off_position(facts: PhaseFacts) -> int | None:
@@ -125,10 +121,10 @@ def changed_after_sign_off(facts: PhaseFacts) -> Iterator[str]:
     stays so, but nobody has judged them.
     """
     signed_at = facts.ask(_find_sign_off_position)
-    if signed_at in (None, NOWHERE):
+    if signed_at is None or signed_at == NOWHERE:
         return
     for work in facts.work:
-        if work.position > (signed_at or 0) and work.position != NOWHERE:
+        if work.position != NOWHERE and facts.is_later(work.position, signed_at):
             yield f"{work.plan} ({work.commit[:SHORT]})"
 
 
@@ -177,7 +173,8 @@ def came_after_sign_off(facts: PhaseFacts, position: int) -> Iterator[str]:
     """
     for filed in facts.filed if position != NOWHERE else ():
         is_signed = filed.valid and filed.place.phase and filed.place.artifact.kind in _SIGNED
-        if is_signed and filed.position > position and not _is_rework(facts, filed, position):
+        is_late = is_signed and facts.is_later(filed.position, position)
+        if is_late and not _is_rework(facts, filed, position):
             yield f"{filed.place.name} ({filed.commit[:SHORT]})"
     yield from _find_repairs_of_gate(facts, position)
 

@@ -5,7 +5,8 @@ is cut back where the branch was rewritten. Each commit has a *position*, after 
 what a merge brings lies between the line of the branch before it and the merge, each line of it in
 its own order. A commit of the first-parent line of the branch contains exactly the commits whose
 position is not beyond its own, so one index serves all of them. *Joined* is the position of the
-commit of that line with which a commit came to the branch.
+commit of that line with which a commit came to the branch. *Unseen* are the positions before its
+own that are not among its ancestors: what the branch got meanwhile.
 For a tip that is not on the branch, and wherever the file cannot be used, the same tables are
 filled in memory. Every answer is a function of the history alone.
 """
@@ -18,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT, PROJECT_STATE, classify
 from yolo_fs.artifacts.naming import alike, purpose_of, undone_by, without_ticket
@@ -35,11 +36,15 @@ _NEAR = 300
 _FILE_AGAIN_S = 5.0
 """Time before a file that could not be used is tried again, seconds."""
 _SHALLOW_BYTES = 64 * 1024 * 1024
+_ABSENT = 0
+"""Row of a commit that is not in the tables."""
 _WHOLE = 1 << 62
 """A position beyond every commit's.
 Queries compare `+position`, so that no index is used for this condition.
 """
 _Answer = TypeVar("_Answer")
+Spans: TypeAlias = tuple[tuple[int, int], ...]
+"""First and last position of each of several stretches of the branch, in order."""
 UNDONE = "undone"
 """Kind of what a revert names."""
 _TABLES = ("meta", "commits", "paths", "changes", "named")
@@ -133,13 +138,15 @@ class HistoryIndex:
         """The tips that `read_beyond` has read up to."""
         self._last: dict[str, PathChange] = {}
         """Path → its last change up to the tip, as far as it was queried."""
-        self._line: dict[int, IndexedCommit] = {}
-        """Position → the commit of the branch's own line, as far as it was queried."""
+        self._placed: dict[int, IndexedCommit] = {}
+        """Position → the commit that has it, as far as it was queried."""
         self._joined: dict[int, int] = {}
         """Position of what a merge brought → that of the commit of the branch's own line with which
         it came, for those up to `_joined_to`.
         """
         self._joined_to = NOWHERE
+        self._unseen: dict[int, Spans] = {}
+        """Position of what a merge brought → the positions before it that it did not contain."""
         self._by_name: dict[str, dict[object, Any]] = {}
         """Task or plan → question → answer that rests on the commits that name it."""
         repository.ends_with_it(self)
@@ -190,8 +197,8 @@ class HistoryIndex:
         beyond = database.rows("select 1 from commits where position > ? limit 1", place)
         self._is_last = not beyond
         if not goes_on:
-            self._last, self._by_name, self._line = {}, {}, {}
-            self._joined, self._joined_to = {}, NOWHERE
+            self._last, self._by_name, self._placed = {}, {}, {}
+            self._joined, self._joined_to, self._unseen = {}, NOWHERE, {}
             self.reading = object() if before else self.reading
             return
         query = "select subject, ours, changes from commits where position > ?"
@@ -256,16 +263,24 @@ class HistoryIndex:
         it. A merge brings nothing that the branch had before, such as by a squash, or that it does
         not take.
         """
-        joined = self.joined_at(position)
-        if joined == position:
+        if self.joined_at(position) == position:
             return True
-        if joined not in self._line:
+        brought_by = self.brought_by(position)
+        return brought_by is None or not brought_by.paths.isdisjoint(paths)
+
+    def brought_by(self, position: int) -> IndexedCommit | None:
+        """Return the commit of the branch's own line with which what has a position came to it;
+        None where history was rewritten meanwhile.
+        """
+        return self.commit_at(self.joined_at(position))
+
+    def commit_at(self, position: int) -> IndexedCommit | None:
+        """Return the commit that has a position; None where history was rewritten meanwhile."""
+        if position not in self._placed:
             query = f"select {_COMMIT} where c.position = ? and c.position <= ?"
-            line = self._commits(query, joined)
-            if not line:  # history was rewritten meanwhile
-                return True
-            self._line[joined] = line[0]
-        return not self._line[joined].paths.isdisjoint(paths)
+            for commit in self._commits(query, position):
+                self._placed[position] = commit
+        return self._placed.get(position)
 
     def joined_at(self, position: int) -> int:
         """Return the position with which what has a position came to the branch: that of a merge
@@ -273,16 +288,31 @@ class HistoryIndex:
         """
         return self._read_joined().get(position, position)
 
+    def unseen_by(self, position: int) -> Spans:
+        """Return the positions before one that it does not have among its ancestors; none for the
+        line of the branch.
+        """
+        self._read_joined()
+        return self._unseen.get(position, ())
+
+    def is_later(self, position: int, than: int) -> bool:
+        """Return whether what has a position came after what has another, or beside it."""
+        unseen = self.unseen_by(than)
+        return position > than or any(first <= position <= last for first, last in unseen)
+
     def _read_joined(self) -> dict[int, int]:
         query = (
-            "select position, joined from commits"
+            "select position, joined, unseen from commits"
             " where joined > position and position > ? and position <= ?"
         )
         while self._joined_to < self._at:
             since = self._joined_to
             rows = self._rows(query, since)
             if since == self._joined_to:  # else history was rewritten meanwhile
-                self._joined.update(rows)
+                for position, joined, unseen in rows:
+                    self._joined[position] = joined
+                    if unseen:
+                        self._unseen[position] = _spans_in(unseen)
                 self._joined_to = self._at
         return self._joined
 
@@ -759,7 +789,11 @@ class _Writer:
         self._before: tuple[str, int, int] = ("", 0, 0)
         """Id, row and height of the commit that was inserted last."""
         self._odd: dict[int, tuple[int, ...]] = {}
-        """Row → rows of its parents, unless the only one is the commit inserted before."""
+        """Row → rows of its parents, unless the only one is the commit inserted before; `_ABSENT`
+        for one that a shallow clone lacks.
+        """
+        self._seen: dict[int, tuple[int, Spans]] = {}
+        """Row → its position, and those before it that are not among its ancestors."""
         self._paths: dict[str, int] = {}
         self.lacks = ""
         """The first commit whose changes this clone cannot tell."""
@@ -799,16 +833,37 @@ class _Writer:
         moved = []
         for position, row in enumerate(self._order(last) if line else (), self._after + 1):
             brought.append(row)
+            self._seen[row] = position, () if row in line else self._find_unseen(row, position)
             if row in line:
                 moved += [
-                    (at, position, each)
+                    (at, position, _as_text(self._seen[each][1]) or None, each)
                     for at, each in enumerate(brought, position + 1 - len(brought))
                 ]
                 if len(self._parents(row)) > 1:
                     self._add_own(row, brought[:-1])
                 brought = []
-        update = "update commits set position = ?, joined = ? where row = ?"
+        update = "update commits set position = ?, joined = ?, unseen = ? where row = ?"
         self._database.many(update, moved)
+
+    def _find_unseen(self, row: int, position: int) -> Spans:
+        """Return the positions before a commit that are not among its ancestors; none where a
+        shallow clone ends: nobody knows there.
+        """
+        unseen = _span(0, position - 1)
+        for parent in self._parents(row):
+            if parent == _ABSENT:
+                return ()
+            at, spans = self._read_place(parent)
+            unseen = _intersect(unseen, (*spans, *_span(at + 1, position - 1)))
+        return unseen
+
+    def _read_place(self, row: int) -> tuple[int, Spans]:
+        """Return the position of a commit, and what it has not seen."""
+        if row not in self._seen:
+            query = "select position, unseen from commits where row = ?"
+            ((position, unseen),) = self._database.rows(query, row)
+            self._seen[row] = position, _spans_in(unseen or "")
+        return self._seen[row]
 
     def _order(self, tip: int) -> list[int]:
         """Return the inserted rows up to one, each after its parents: what the first of them has
@@ -850,14 +905,14 @@ class _Writer:
         return int(position)
 
     def _parents(self, row: int) -> tuple[int, ...]:
-        return self._odd.get(row, (row - 1,))
+        return self._odd.get(row, (row - 1,) if row > 1 else ())
 
     def _row_and_height_of(self, oid: str) -> tuple[int, int]:
-        """Return row and height of a commit; zeros if it is absent."""
+        """Return row and height of a commit; `_ABSENT` and 0 if it is absent."""
         if oid == self._before[0]:
             return self._before[1:]
         rows = self._database.rows("select row, height from commits where oid = ?", oid)
-        return rows[0] if rows else (0, 0)
+        return rows[0] if rows else (_ABSENT, 0)
 
     def _take(self, commit: LoggedCommit) -> None:
         ask, row = self._database.rows, self._row
@@ -877,7 +932,7 @@ class _Writer:
         is_merge = len(parents) > 1
         own = _as_bytes(commit.own_changes) if is_merge else None
         ask(
-            "insert into commits values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "insert into commits values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null)",
             row, commit.oid, commit.at_s, height, position, position, is_ours, warnings,
             _bytes(commit.subject), _as_bytes(commit.changes), own,
         )  # fmt: skip
@@ -975,6 +1030,30 @@ def _find_former(path: str, changes: bytes) -> str:
     places = filter(None, map(classify, removed))
     numbered = (one.path for one in places if one.phase and one.phase.number == place.phase.number)
     return next(numbered, "")
+
+
+def _span(first: int, last: int) -> Spans:
+    return ((first, last),) if first <= last else ()
+
+
+def _intersect(some: Spans, others: Spans) -> Spans:
+    """Return the positions that lie in a span of both."""
+    common: list[tuple[int, int]] = []
+    left, right = list(reversed(some)), list(reversed(others))
+    while left and right:
+        (begin, end), (start, stop) = left[-1], right[-1]
+        common += _span(max(begin, start), min(end, stop))
+        (left if end < stop else right).pop()
+    return tuple(common)
+
+
+def _spans_in(text: str) -> Spans:
+    pairs = (each.partition("-") for each in text.split())
+    return tuple((int(first), int(last)) for first, _, last in pairs)
+
+
+def _as_text(spans: Spans) -> str:
+    return " ".join(f"{first}-{last}" for first, last in spans)
 
 
 @lru_cache(maxsize=4096)

@@ -401,6 +401,7 @@ class Team:
             changes=changes,
             is_doubled=not is_only,
         )
+        facts = replace(facts, unseen=dict(self._find_unseen(facts)))
         if not signed_off and (withdrawn := tuple(self._find_withdrawn(facts))):
             facts = replace(facts, withdrawn=withdrawn)
         is_mended = "integration-gate-result" in going_on
@@ -410,6 +411,37 @@ class Team:
             facts = self._with_work(replace(facts, versions={**facts.versions, **versions}))
         unread = {path: self._pasts[path].unread for path in facts.versions}
         return replace(facts, unread=unread) if any(unread.values()) else facts
+
+    def _find_unseen(self, facts: PhaseFacts) -> Iterator[tuple[int, frozenset[int]]]:
+        """Yield the position of each artifact, and of the sign-off, that a merge brought, and those
+        before it of what its branch did not have. Source that the merge did not take is not there:
+        the files are as that branch had them.
+        """
+        history = self.history_index
+        made = [(one.position, _NO_PATHS) for one in facts.filed]
+        made += [(work.position, work.files) for work in (*facts.work, *facts.changes)]
+        for position in {facts.signed_off_at, *(one.position for one in facts.filed)}:
+            if history.unseen_by(position):
+                unseen = frozenset(
+                    at
+                    for at, files in made
+                    if at < position
+                    and history.is_later(at, position)
+                    and self._did_merge_change(files, position)
+                )
+                yield position, unseen
+
+    def _did_merge_change(self, files: Set[str], position: int) -> bool:
+        """Return whether files are otherwise in a merge than in a commit that it brought; so it is
+        taken where nobody knows.
+        """
+        history, repository = self.history_index, self._repository
+        commit, merge = history.commit_at(position), history.brought_by(position)
+        if not files or commit is None or merge is None or history.lacks_trees:
+            return True
+        before, after = repository.root_tree(commit.oid), repository.root_tree(merge.oid)
+        find = repository.trees.find
+        return any(find(before, file) != find(after, file) for file in files)
 
     def _keep_worked(
         self, switches: Switches, plans: Sequence[Plan], done: Container[str]
@@ -447,7 +479,8 @@ class Team:
 
     def _with_work(self, facts: PhaseFacts) -> PhaseFacts:
         unnamed, changes = self._changes_in(facts.filed)
-        return replace(facts, work=self.collect_work(facts.filed, unnamed), changes=changes)
+        facts = replace(facts, work=self.collect_work(facts.filed, unnamed), changes=changes)
+        return replace(facts, unseen=dict(self._find_unseen(facts)))
 
     def _sign_off(self, phase: PhaseId, filed: Sequence[Filed]) -> tuple[str, int]:
         """Return the commit that signed a phase off, and its place: the one that says so, else the
@@ -523,7 +556,11 @@ class Team:
         self, filed: Iterable[Filed], signed_at: int
     ) -> dict[str, Sequence[Version]]:
         """Return the versions of what came after a sign-off, which may have opened it again."""
-        late = [one for one in filed if NOWHERE != signed_at < one.position and one.place.phase]
+        late = [
+            one
+            for one in filed
+            if one.place.phase and self._is_after_sign_off(one.position, signed_at)
+        ]
         return self._versions_of(late, {one.place.artifact.kind for one in late})
 
     def _read_past(self, path: str, known: _Past | None) -> _Past:
@@ -656,10 +693,16 @@ class Team:
     def _work_since(self, filed: Sequence[Filed], signed_at: int) -> tuple[Work, ...]:
         """Return the work on the plans of a signed-off phase that came after its sign-off."""
         plans = [str(one.place.plan) for one in filed if one.place.artifact.kind == "plan"]
-        lasts = [self.history_index.last_work(plan) for plan in plans]
-        if signed_at == NOWHERE or max(lasts, default=NOWHERE) <= signed_at:
-            return ()
-        return tuple(work for work in self.collect_work(filed) if work.position > signed_at)
+        last = max(map(self.history_index.last_work, plans), default=NOWHERE)
+        has_more = last > signed_at or self.history_index.unseen_by(signed_at)
+        return tuple(
+            work
+            for work in (self.collect_work(filed) if has_more else ())
+            if self._is_after_sign_off(work.position, signed_at)
+        )
+
+    def _is_after_sign_off(self, position: int, signed_at: int) -> bool:
+        return signed_at != NOWHERE and self.history_index.is_later(position, signed_at)
 
     def work_of_plan(self, plan: str) -> tuple[Work, ...]:
         """Return the source commits of a plan; they are read again if there are new ones."""
@@ -712,7 +755,9 @@ class Team:
         ]
         every_file = frozenset(chain.from_iterable(files for _, files in files_of))
         # With the first verdict itself: it may have come in one commit with what it judges.
-        for change in self._changes_by_others(min(judged) - 1, every_file) if plans else ():
+        unseen = chain.from_iterable(map(self.history_index.unseen_by, judged))
+        since = min((*judged, *(first for first, _ in unseen)), default=0) - 1
+        for change in self._changes_by_others(since, every_file) if plans else ():
             claimed = {
                 (plan.department, file)
                 for plan, files in files_of
@@ -883,7 +928,7 @@ class Team:
                 words = str(task.get("a"))
                 by, position = self.history_index.undoing(str(plan.id), name, words)
                 is_meant = by and key_of_task(plans, plan, name) == f"{plan.id}/{name}"
-                if is_meant and not (NOWHERE != signed_at < position):
+                if is_meant and not self._is_after_sign_off(position, signed_at):
                     yield f"{plan.id}/{name}", by
 
     def _file(self, files: Mapping[str, str]) -> Iterator[Filed]:

@@ -86,7 +86,7 @@ STATE_LAYOUT = "create table notes(name text primary key, value text)"
 INDEX_LAYOUT = """
 create table meta(key text primary key, value text);
 create table commits(row integer primary key, oid text unique, at_s int, height int, position int,
-    joined int, ours int, warnings int, subject blob, changes blob, own blob);
+    joined int, ours int, warnings int, subject blob, changes blob, own blob, unseen text);
 create index commits_by_position on commits(position);
 create index commits_of_merges on commits(position, joined) where joined > position;
 create index commits_of_ours on commits(height, at_s) where ours;
