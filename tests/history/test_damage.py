@@ -321,7 +321,7 @@ def forge(place: Path) -> None:
     connection = sqlite3.connect(file_of(place))
     with connection:
         connection.execute(
-            "insert or replace into named select 'task', '01-09/T1', x'', height, at_s, row from commits"
+            "insert or replace into named select 'task', '01-09/T1', x'', row from commits"
             " order by row desc limit 1"
         )
     connection.close()

@@ -74,9 +74,15 @@ def a_graph(place: Path, chance: random.Random, count: int) -> list[str]:
 
 def answers(of: HistoryIndex, commits: list[str]) -> dict[str, object]:
     """Return what an index says of all that anybody can ask."""
-    one_each = of.commit, of.at_s, of.height, of.position_of
+    one_each = of.commit, of.at_s, of.position_of
+    of_positions = of.joined_at, of.unseen_by
     return {
         **{f"{ask.__name__} {oid}": ask(oid) for oid in commits for ask in one_each},
+        **{
+            f"{ask.__name__} {oid}": ask(of.position_of(oid))
+            for oid in commits
+            for ask in of_positions
+        },
         **{f"last {path}": of.last_change(path) for path in PATHS},
         **{f"past {path}": of.past_of(path) for path in PATHS},
         **{f"task {task}": of.of_task(task) for task in ("01-01/T1", "01-02/T2", "01-09/T1")},

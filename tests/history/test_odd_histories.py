@@ -385,6 +385,20 @@ def test_verdicts_of_a_branch_of_a_branch_have_not_judged_what_that_did_not_have
     assert turn_of(one.phase()) == REVIEWS
 
 
+def test_a_task_that_a_merge_brings_after_its_revert_is_done(tmp_path: Path) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    done = git(one.root, "log", "-1", "--format=%s", "--grep=01-01.: T1", "main").strip()
+    git(one.root, "checkout", "-q", "-b", "again")
+    fixes(one)
+    git(one.root, "checkout", "-q", "main")
+    for at in range(3):
+        puts(one, {"../../../README.md": f"{at}\n"}, "chore: elsewhere")
+    puts(one, {"../../../README.md": "reverted\n"}, f'Revert "{done}"')
+    assert one.phase().facts.undone
+    git(one.root, "merge", "-q", "--no-ff", "-m", "Merge again", "again")
+    assert not one.phase().facts.undone
+
+
 def test_a_sign_off_on_a_branch_signs_nothing_that_the_branch_did_not_have(tmp_path: Path) -> None:
     one = real(tmp_path, GROUND.whole(Random(0)))
     leaves_to_branch(one)

@@ -77,7 +77,7 @@ class _Known:
         if place.folder not in self._touched:
             self._touched[place.folder] = self._history_index.touches(place.folder)
         changes = self._touched[place.folder].get(place.path, ())
-        return [(Moment(change.at_s, change.height), change.oid) for change in changes]
+        return [(Moment(change.at_s, change.position), change.oid) for change in changes]
 
     def into_next(self, facts: PhaseFacts, complete: set[PhaseId]) -> Iterator[DeliveredHandoff]:
         for filed in facts.of_kind("phase-handoff"):

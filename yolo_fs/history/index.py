@@ -49,13 +49,15 @@ UNDONE = "undone"
 """Kind of what a revert names."""
 _TABLES = ("meta", "commits", "paths", "changes", "named")
 _PATH_CHANGE = (
-    "c.oid, c.at_s, c.height, c.position, c.subject, c.changes from changes h"
+    "c.oid, c.at_s, c.position, c.subject, c.changes from changes h"
     " join paths p on p.id = h.path join commits c on c.row = h.row"
 )
 _LACKING = "select value from meta where key = 'lacks'"
+_OLDEST_FIRST = "c.position, c.row"
+"""Without positions, the order of insertion: parents first."""
+_NEWEST_FIRST = "c.position desc, c.row desc"
 _COMMIT = (
-    "c.oid, c.at_s, c.height, c.ours, c.subject, c.changes, c.warnings, c.position, c.own"
-    " from commits c"
+    "c.oid, c.at_s, c.ours, c.subject, c.changes, c.warnings, c.position, c.own from commits c"
 )
 
 
@@ -65,8 +67,6 @@ class IndexedCommit(NamedTuple):
     oid: str
     at_s: int
     """Committer time, seconds since the epoch."""
-    height: int
-    """Length of the longest path to a root: greater for a descendant, whatever the clocks said."""
     is_ours: bool
     """Whether a coordinator made it."""
     subject: str
@@ -96,7 +96,6 @@ class PathChange(NamedTuple):
 
     oid: str
     at_s: int
-    height: int
     position: int
     subject: bytes = b""
     path: str = ""
@@ -110,7 +109,7 @@ class PathChange(NamedTuple):
         return undone_by(subject)[0] != subject
 
 
-NO_CHANGE = PathChange("", 0, 0, NOWHERE)
+NO_CHANGE = PathChange("", 0, NOWHERE)
 
 
 class HistoryIndex:
@@ -333,19 +332,14 @@ class HistoryIndex:
         rows = self._rows("select at_s from commits where oid = ? and +position <= ?", oid)
         return int(rows[0][0]) if rows else 0
 
-    def height(self, oid: str) -> int:
-        """Return a commit's longest distance to a root, greater for later commits; 0 if unknown."""
-        rows = self._rows("select height from commits where oid = ? and +position <= ?", oid)
-        return int(rows[0][0]) if rows else 0
-
     def last_change(self, path: str) -> PathChange:
         """Return the last commit that changed a path below the planning root; empty if none did."""
         if path not in self._last:
-            # A merge may have taken the lower of two lines; without any, no sorting is needed.
+            # Without any merge, the order of insertion is that of the branch: nothing is sorted.
             first = "c.position desc, " if self._read_joined() else ""
             query = (
                 f"select {_PATH_CHANGE} where p.path = ? and +c.position <= ?"
-                f" order by {first}h.height desc, h.at_s desc, c.oid desc limit 1"
+                f" order by {first}h.row desc limit 1"
             )
             rows = self._rows(query, _bytes(path))
             self._last[path] = _path_change(path, rows[0]) if rows else NO_CHANGE
@@ -382,7 +376,7 @@ class HistoryIndex:
         query = (
             f"select {_COMMIT} join named n on n.row = c.row"
             " where n.kind in ('task', 'undone') and n.key = ? and +c.position <= ?"
-            " order by n.height, n.at_s, c.oid"
+            f" order by {_OLDEST_FIRST}"
         )
         named = self._commits(query, task)
         last = _find_last((one.oid, one.subject) for one in named if touches(files, one.paths))
@@ -393,7 +387,7 @@ class HistoryIndex:
         query = (
             "select n.key, c.oid, c.subject from named n join commits c on c.row = n.row"
             " where n.kind in ('task', 'undone') and +c.position <= ?"
-            " order by n.key, n.height, n.at_s, c.oid"
+            f" order by n.key, {_OLDEST_FIRST}"
         )
         by_task = groupby(self._rows(query), key=itemgetter(0))
         last = {
@@ -411,7 +405,7 @@ class HistoryIndex:
         """Return `NN step` → the last commit whose subject records that step."""
         query = (
             "select n.key, c.oid from named n join commits c on c.row = n.row"
-            " where n.kind = 'step' and +c.position <= ? order by n.height, n.at_s, c.oid"
+            f" where n.kind = 'step' and +c.position <= ? order by {_OLDEST_FIRST}"
         )
         return dict(self._rows(query))
 
@@ -426,11 +420,10 @@ class HistoryIndex:
         """
         query = (
             f"select {_PATH_CHANGE}"
-            " where p.path = ? and (h.height, h.at_s, c.oid) > (?, ?, ?) and +c.position <= ?"
-            " order by h.height, h.at_s, c.oid"
+            f" where p.path = ? and c.position > ? and +c.position <= ? order by {_OLDEST_FIRST}"
         )
-        values = _bytes(path), after.height, after.at_s, after.oid
-        return [_path_change(path, row) for row in self._rows(query, *values)]
+        changes = self._rows(query, _bytes(path), after.position)
+        return [_path_change(path, row) for row in changes]
 
     def mark_of(self, path: str) -> tuple[str, int, object]:
         """Return a value that changes whenever `past_of` may: the last change, the count, and the
@@ -452,7 +445,7 @@ class HistoryIndex:
         query = (
             f"select {_COMMIT} join named n on n.row = c.row"
             " where n.kind = 'work' and n.key = ? and +c.position <= ?"
-            " order by c.height, c.at_s, c.oid"
+            f" order by {_OLDEST_FIRST}"
         )
         return tuple(self._commits(query, plan))
 
@@ -485,7 +478,7 @@ class HistoryIndex:
         """Return the commits beyond a position that no coordinator made, oldest first."""
         query = (
             f"select {_COMMIT} where c.position > ? and not c.ours and +c.position <= ?"
-            " order by c.position, c.height"
+            f" order by {_OLDEST_FIRST}"
         )
         return list(self._commits(query, after))
 
@@ -494,9 +487,9 @@ class HistoryIndex:
         return self.reading, self._count_work(plan)
 
     def _count_work(self, plan: str) -> tuple[Any, ...]:
-        """Return one row: how many commits name a plan, their last position and greatest height."""
+        """Return one row: how many commits name a plan, and their last position."""
         query = (
-            "select count(*), max(c.position), max(c.height) from named n"
+            "select count(*), max(c.position) from named n"
             " join commits c on c.row = n.row"
             " where n.kind = 'work' and n.key = ? and +c.position <= ?"
         )
@@ -517,7 +510,7 @@ class HistoryIndex:
     def _newest(self, condition: str, count: int) -> tuple[IndexedCommit, ...]:
         query = (
             f"select {_COMMIT} where {condition} and +c.position <= ?"
-            f" order by c.height desc, c.at_s desc, c.oid desc limit {count:d}"
+            f" order by {_NEWEST_FIRST} limit {count:d}"
         )
         return tuple(self._commits(query))
 
@@ -527,10 +520,10 @@ class HistoryIndex:
         If somebody else made the last change of a path, that commit is included.
         """
         query = (
-            "select p.path, c.ours, c.oid, c.at_s, c.height, c.position"
+            "select p.path, c.ours, c.oid, c.at_s, c.position"
             " from paths p join changes h on h.path = p.id join commits c on c.row = h.row"
             " where p.path >= ? and p.path < ? and +c.position <= ?"
-            " order by p.path, h.height, h.at_s, c.oid"
+            f" order by p.path, {_OLDEST_FIRST}"
         )
         by_path: dict[str, list[PathChange]] = {}
         below = _bytes(f"{folder}/"), _bytes(f"{folder}0")
@@ -548,7 +541,7 @@ class HistoryIndex:
             f"select distinct {_COMMIT} join changes h on h.row = c.row"
             " join paths p on p.id = h.path"
             " where p.path >= ? and p.path < ? and not c.ours and +c.position <= ?"
-            " order by c.height desc, c.at_s desc, c.oid desc"
+            f" order by {_NEWEST_FIRST}"
         )
         return tuple(self._commits(query, _bytes(f"{folder}/"), _bytes(f"{folder}0")))
 
@@ -584,7 +577,7 @@ class HistoryIndex:
         query = (
             "select c.oid, c.subject from named n join commits c on c.row = n.row"
             " where n.kind in (?, ?) and n.key = ? and n.words = ? and +c.position <= ?"
-            " order by n.height, n.at_s, c.oid"
+            f" order by {_OLDEST_FIRST}"
         )
         return self._cached(key, (kind, words), ask)
 
@@ -593,7 +586,6 @@ class HistoryIndex:
             IndexedCommit(
                 oid,
                 at_s,
-                height,
                 bool(ours),
                 _text(subject),
                 _changes_in(changes),
@@ -601,7 +593,7 @@ class HistoryIndex:
                 position,
                 None if own is None else _changes_in(own),
             )
-            for oid, at_s, height, ours, subject, changes, warnings, position, own in self._rows(
+            for oid, at_s, ours, subject, changes, warnings, position, own in self._rows(
                 query, *values
             )
         ]
@@ -786,8 +778,8 @@ class _Writer:
         self._after = after
         ((most,),) = database.rows("select coalesce(max(row), 0) from commits")
         self._first = self._row = int(most) + 1
-        self._before: tuple[str, int, int] = ("", 0, 0)
-        """Id, row and height of the commit that was inserted last."""
+        self._before = "", _ABSENT
+        """Id and row of the commit that was inserted last."""
         self._odd: dict[int, tuple[int, ...]] = {}
         """Row → rows of its parents, unless the only one is the commit inserted before; `_ABSENT`
         for one that a shallow clone lacks.
@@ -824,7 +816,7 @@ class _Writer:
         """Compute the position of each commit, unless the inserted ones form one line."""
         if not self._odd or self._after is None:
             return
-        last = row = self._row_and_height_of(tip)[0]
+        last = row = self._row_of(tip)
         line = set()
         while row >= self._first:
             line.add(row)
@@ -888,8 +880,8 @@ class _Writer:
         an older content.
         """
         ask = self._database.rows
-        query = "select changes, own, height, at_s from commits where row = ?"
-        ((changes, own, height, at_s),) = ask(query, merge)
+        query = "select changes, own from commits where row = ?"
+        ((changes, own),) = ask(query, merge)
         told = {path for _, path in _changes_in(own)}
         for row in brought:
             ((some,),) = ask("select coalesce(own, changes) from commits where row = ?", row)
@@ -897,7 +889,7 @@ class _Writer:
         if more := [(letter, path) for letter, path in _changes_in(changes) if path not in told]:
             whole = _as_bytes((*_changes_in(own), *more))
             ask("update commits set own = ? where row = ?", whole, merge)
-            self._add_changes(merge, height, at_s, more)
+            self._add_changes(merge, more)
 
     def position_of(self, oid: str) -> int:
         """Return the position of an inserted commit."""
@@ -907,23 +899,22 @@ class _Writer:
     def _parents(self, row: int) -> tuple[int, ...]:
         return self._odd.get(row, (row - 1,) if row > 1 else ())
 
-    def _row_and_height_of(self, oid: str) -> tuple[int, int]:
-        """Return row and height of a commit; `_ABSENT` and 0 if it is absent."""
+    def _row_of(self, oid: str) -> int:
+        """Return the row of a commit; `_ABSENT` if there is none."""
         if oid == self._before[0]:
-            return self._before[1:]
-        rows = self._database.rows("select row, height from commits where oid = ?", oid)
-        return rows[0] if rows else (_ABSENT, 0)
+            return self._before[1]
+        rows = self._database.rows("select row from commits where oid = ?", oid)
+        return int(rows[0][0]) if rows else _ABSENT
 
     def _take(self, commit: LoggedCommit) -> None:
         ask, row = self._database.rows, self._row
         if not commit.is_known:
             self.lacks = self.lacks or commit.oid
-        if self._after is None and self._row_and_height_of(commit.oid)[0]:
+        if self._after is None and self._row_of(commit.oid):
             return
-        parents = [self._row_and_height_of(parent) for parent in commit.parents]
-        if [parent for parent, _ in parents] != ([row - 1] if row > 1 else []):
-            self._odd[row] = tuple(parent for parent, _ in parents)
-        height = 1 + max((height for _, height in parents), default=0)
+        parents = [self._row_of(parent) for parent in commit.parents]
+        if parents != ([row - 1] if row > 1 else []):
+            self._odd[row] = tuple(parents)
         position = NOWHERE if self._after is None else self._after + 1 + row - self._first
         # An amend keeps the trailers of a commit of ours, whatever it adds.
         is_ours = commit.is_ours and all(classify(path) for _, path in commit.changes)
@@ -932,26 +923,23 @@ class _Writer:
         is_merge = len(parents) > 1
         own = _as_bytes(commit.own_changes) if is_merge else None
         ask(
-            "insert into commits values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null)",
-            row, commit.oid, commit.at_s, height, position, position, is_ours, warnings,
+            "insert into commits values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null)",
+            row, commit.oid, commit.at_s, position, position, is_ours, warnings,
             _bytes(commit.subject), _as_bytes(commit.changes), own,
         )  # fmt: skip
         made = commit.own_changes if is_merge else commit.changes
-        self._add_changes(row, height, commit.at_s, made)
+        self._add_changes(row, made)
         changed = {path for _, path in commit.changes} if commit.is_known else None
         for kind, key, words in _names_in(commit.subject, is_ours=is_ours, paths=changed):
-            values = kind, key, _bytes(words), height, commit.at_s, row
-            ask("insert or ignore into named values (?, ?, ?, ?, ?, ?)", *values)
-        self._before = commit.oid, row, height
+            values = kind, key, _bytes(words), row
+            ask("insert or ignore into named values (?, ?, ?, ?)", *values)
+        self._before = commit.oid, row
         self._row += 1
 
-    def _add_changes(
-        self, row: int, height: int, at_s: int, changes: Iterable[tuple[str, str]]
-    ) -> None:
+    def _add_changes(self, row: int, changes: Iterable[tuple[str, str]]) -> None:
         for _, path in changes:
             if path.startswith(f"{PLANNING_ROOT}/"):
-                values = self._path(path), height, at_s, row
-                self._database.rows("insert into changes values (?, ?, ?, ?)", *values)
+                self._database.rows("insert into changes values (?, ?)", self._path(path), row)
 
     def _path(self, path: str) -> int:
         ((number,),) = self._database.rows(
@@ -1013,9 +1001,9 @@ def _names_in(
 
 
 def _path_change(path: str, row: Any) -> PathChange:
-    oid, at_s, height, position, subject, changes = row
+    oid, at_s, position, subject, changes = row
     former = _find_former(path, changes)
-    return PathChange(oid, at_s, height, position, subject, path, former)
+    return PathChange(oid, at_s, position, subject, path, former)
 
 
 def _find_former(path: str, changes: bytes) -> str:

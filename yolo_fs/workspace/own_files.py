@@ -85,17 +85,16 @@ STATE_LAYOUT = "create table notes(name text primary key, value text)"
 
 INDEX_LAYOUT = """
 create table meta(key text primary key, value text);
-create table commits(row integer primary key, oid text unique, at_s int, height int, position int,
+create table commits(row integer primary key, oid text unique, at_s int, position int,
     joined int, ours int, warnings int, subject blob, changes blob, own blob, unseen text);
 create index commits_by_position on commits(position);
 create index commits_of_merges on commits(position, joined) where joined > position;
-create index commits_of_ours on commits(height, at_s) where ours;
+create index commits_of_ours on commits(position) where ours;
 create index commits_with_warnings on commits(warnings) where warnings > 0;
 create table paths(id integer primary key, path blob unique, count int);
-create table changes(path int, height int, at_s int, row int,
-    primary key(path, height, at_s, row)) without rowid;
-create table named(kind text, key text, words blob, height int, at_s int, row int,
-    primary key(kind, key, words, height, at_s, row)) without rowid;
+create table changes(path int, row int, primary key(path, row)) without rowid;
+create table named(kind text, key text, words blob, row int,
+    primary key(kind, key, words, row)) without rowid;
 create table artifacts(path blob primary key, basis text, valid int, lines text);
 create table checked(name text primary key, basis text, told text);
 """
