@@ -35,6 +35,8 @@ GROUND = Ground((Dept.BACKEND,), is_one_number=False)
 BEFORE_SIGN_OFF = GROUND.whole(Random(0))[:-2]
 MANY = 20_000 if EXAMPLES else 200
 VERDICTS = ("verification.jsonl", "qa-code.jsonl", "security-audit.jsonl")
+JUDGED = ("architecture.toon", "01-01.plan.jsonl", "test-plan.jsonl", "01-01.summary.jsonl",
+          "../../../backend/a.ts")  # fmt: skip
 SIGNS_OFF = ("lead", "signoff")
 REVIEWS = ("senior", "code_review")
 
@@ -357,6 +359,27 @@ def test_verdicts_of_a_branch_have_not_judged_what_it_did_not_have(
     assert turn_of(one.phase()) == REVIEWS
     judges_again(one, "2028")
     assert turn_of(one.phase()) == SIGNS_OFF
+
+
+@pytest.mark.parametrize("into", ["main", "work"])
+@pytest.mark.parametrize("name", JUDGED)
+def test_verdicts_stand_beside_a_change_as_if_it_had_come_after_them(
+    tmp_path: Path, name: str, into: str
+) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    lines = text_of(one, name).splitlines()
+    changed = "".join(f"{re.sub('^{', '{ ', line)}\n" for line in lines) + "\n" * (name[-1] != "l")
+    git(one.root, "checkout", "-q", "-b", "work")
+    judges_again(one, "2027")
+    git(one.root, "checkout", "-q", "-b", "line")
+    for branch in ("line", "main"):
+        git(one.root, "checkout", "-q", branch)
+        puts(one, {name: changed}, "fix(01-01): T1 a hurry")
+    git(one.root, "checkout", "-q", into)
+    other = "work" if into == "main" else "main"
+    git(one.root, "merge", "-q", "--no-ff", "-m", f"Merge {other}", other)
+    assert turn_of(one.phase("line")) != SIGNS_OFF
+    assert standing_of(one.phase(into)) == standing_of(one.phase("line"))
 
 
 def test_verdicts_of_a_branch_that_took_the_source_in_have_judged_it(tmp_path: Path) -> None:
