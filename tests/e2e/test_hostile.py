@@ -176,6 +176,19 @@ def test_a_torn_last_line_waits_for_its_end(repo: Repo, start: Start) -> None:
     history.check([one, last])
 
 
+def test_an_answer_in_a_fence_is_rejected_at_once_with_and_without_a_last_newline(
+    repo: Repo, start: Start
+) -> None:
+    repo.configure(grace_s=10_000)
+    one, daemon = artifact("plan", 0), start(repo)
+    repo.write(one._replace(data=b"```json\n" + one.data + b"```"))
+    daemon.wait_for("artifact.rejected", one.path, "fenced_json")
+    assert repo.standing(one.path)[0] == "rejected"
+    repo.write(one)
+    daemon.wait_committed([one])
+    assert daemon.stop() == 0
+
+
 def peak_memory_mib(pid: int) -> int:
     line = next(
         line

@@ -106,6 +106,15 @@ def test_complete_lines_of_a_torn_file_are_read() -> None:
 
 
 @pytest.mark.parametrize(
+    "data", [b'```json\n{"a":1}\n```', b'[\n{"a":1}\n]', b'{"a":1}\nDone:\n{"b"']
+)
+def test_a_whole_line_that_cannot_be_read_is_wrong_before_the_last_line_has_ended(
+    data: bytes,
+) -> None:
+    assert not read_lines(data, "x.jsonl").torn
+
+
+@pytest.mark.parametrize(
     ("data", "message"),
     [
         (b'{"a":1,}\n', "Expecting property name enclosed in double quotes at column 8"),

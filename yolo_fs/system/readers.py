@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from yolo_fs.core.foreign_json import place_too_deep
-from yolo_fs.core.reasons import Fault, Level, Reason
+from yolo_fs.core.reasons import Fault, Level, Reason, errors
 from yolo_fs.schemas.layout import Format, Record
 from yolo_fs.system.text_checks import (
     BYTE_ORDER_MARK,
@@ -289,7 +289,9 @@ def read_lines(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
             number = len(text.lines) + 1
             report.add(Reason.UNTERMINATED, number, level=Level.WARNING)
             return Reading((*records, Record(number, value)), report.findings(), torn=False)
-    return finish(report, text, records)
+    reading = finish(report, text, records)
+    is_spoiled = any(each.line <= len(text.lines) for each in errors(reading.findings))
+    return reading._replace(torn=reading.torn and not is_spoiled)
 
 
 _ADVISED_BY_LINE = (Reason.JSON_PARSE_ERROR, Reason.NOT_AN_OBJECT)

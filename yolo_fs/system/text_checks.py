@@ -53,7 +53,8 @@ class Reading(NamedTuple):
     records: tuple[Record, ...]
     findings: tuple[Finding, ...]
     torn: bool
-    """The file does not end in a newline: it is still being written, or was cut."""
+    """The file does not end in a newline, and what is whole of it can be read: it is still being
+    written, or was cut."""
 
 
 class Text(NamedTuple):
