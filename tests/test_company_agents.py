@@ -17,7 +17,6 @@ from tests.support.teams import Team
 from yolo_fs.company import agents
 from yolo_fs.company.branch import Branch
 from yolo_fs.company.brief import variables_of
-from yolo_fs.company.hosts import HOST_BY_NAME
 from yolo_fs.company.runs import RunAct
 from yolo_fs.company.workers import Worker, Workers
 from yolo_fs.core.ids import PhaseId
@@ -137,22 +136,34 @@ def test_the_wait_for_a_limited_host_grows_until_it_serves_again(tmp_path: Path)
     limited = {"type": "system", "subtype": "api_retry", "error_status": 429}
     served = {"type": "result", "usage": {"input_tokens": 5}, "total_cost_usd": 0.1, "result": "x"}
     _, act = act_of_a_dev(["src/auth.ts"])
-    waits: list[float] = []
+    waits: list[tuple[str, float]] = []
     team = Team(tmp_path / "shop")
     with Repository(str(team.root)) as repository:
         branch = Branch(repository, load(repository.root), PhaseId("01", "auth"))
-        workers = Workers(
-            branch, HOST_BY_NAME["claude"], lambda _, event: waits.append(event["wait_s"])
-        )
-        for number, line in enumerate((limited, limited, served, limited)):
+        workers = Workers(branch, lambda _, event: waits.append((event["host"], event["wait_s"])))
+        for number, (host, line) in enumerate(
+            (
+                ("claude", limited),
+                ("claude", limited),
+                ("command", limited),
+                ("command", served),
+                ("claude", limited),
+                ("claude", served),
+                ("claude", limited),
+            )
+        ):
             folder = str(tmp_path / str(number))
             child, process = agents.start(
                 ["echo", json.dumps(line)], str(team.root), folder, "", os.environ
             )
-            record = RunAct(number, "dev", "backend", "implementation", "", 1, time.time())
+            record = RunAct(
+                number, "dev", "backend", "implementation", "", 1, time.time(), host=host
+            )
             worker = Worker(act, record, folder, process, child)
             workers.add(worker)
             child.wait()
             assert workers.has_just_ended(worker)
             workers.remove(worker)
-    assert waits == [30.0, 60.0, 30.0]
+    assert waits == [
+        ("claude", 30.0), ("claude", 60.0), ("command", 30.0), ("claude", 120.0), ("claude", 30.0),
+    ]  # fmt: skip

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from yolo_fs.company.hosts import HOST_BY_NAME, StreamNote, chosen_name, notes_in
+from yolo_fs.company.hosts import HOST_BY_NAME, StreamNote, hosts_for, notes_in
+from yolo_fs.core.reasons import Exit, Reason, YoloError
 from yolo_fs.git.repository import Repository
 
 CLAUDE_TOOL = {
@@ -150,17 +151,108 @@ def test_the_largest_bills_can_be_added_and_kept() -> None:
     assert 0 < sum(note.tokens for note in notes) < 10**18
 
 
-def test_the_host_is_what_the_users_own_git_says_and_not_what_the_repository_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a repository of a user whose own configuration of git is `~/.gitconfig`."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
     root = tmp_path / "work"
     subprocess.run(["git", "init", "-q", str(root)], check=True)
+    return root
+
+
+def test_the_host_is_what_the_users_own_git_says_and_not_what_the_repository_does(
+    tmp_path: Path, root: Path
+) -> None:
     subprocess.run(["git", "config", "yolo-fs.host.default", "codex"], cwd=root, check=True)
     with Repository(str(root)) as repository:
-        assert chosen_name(repository) == "claude"
+        assert hosts_for(repository, (), "").everybody.name == "claude"
     (tmp_path / ".gitconfig").write_text('[yolo-fs "host"]\n\tdefault = codex\n')
     subprocess.run(["git", "config", "yolo-fs.host.default", "claude"], cwd=root, check=True)
     with Repository(str(root)) as repository:
-        assert chosen_name(repository) == "codex"
+        assert hosts_for(repository, (), "").everybody.name == "codex"
+
+
+def played(root: Path, *words: str, program: str = "") -> dict[str, str]:
+    """Return the hosts of some agents, as the command line and git's configuration say."""
+    with Repository(str(root)) as repository:
+        hosts = hosts_for(repository, words, program)
+    return {agent: hosts.of(agent).name for agent in ("po", "dev", "fe-dev", "tester")}
+
+
+def test_a_role_has_its_own_host_and_an_agent_of_one_department_another(root: Path) -> None:
+    words = ("codex", "claude", "dev=codex", "fe-dev=claude", "yolo-PO=codex")
+    assert played(root, *words) == {
+        "po": "codex", "dev": "codex", "fe-dev": "claude", "tester": "claude",
+    }  # fmt: skip
+
+
+def test_the_users_own_git_names_hosts_of_roles_and_the_repository_does_not(
+    tmp_path: Path, root: Path
+) -> None:
+    subprocess.run(["git", "config", "yolo-fs.host.of.tester", "codex"], cwd=root, check=True)
+    (tmp_path / ".gitconfig").write_text(
+        '[yolo-fs "host.of"]\n\tdev = codex\n\tfe-dev = claude\n\tpo =\n'
+    )
+    said = {"po": "claude", "dev": "codex", "fe-dev": "claude", "tester": "claude"}
+    assert played(root) == said
+    assert played(root, "po=codex") == said | {"po": "codex"}, "the rest is still git's to say"
+    assert {*played(root, "claude").values()} == {"claude"}, "a host for everybody is everybody's"
+    assert {*played(root, program="true").values()} == {"command"}
+
+
+@pytest.mark.parametrize(
+    ("words", "playing"),
+    [
+        ((), {"po": "command", "dev": "command"}),
+        (("codex",), {"po": "codex", "dev": "codex"}),
+        (("dev=codex",), {"po": "command"}),
+        (("codex", "dev=command"), {"dev": "command"}),
+        (("dev=command",), {"dev": "command"}),
+    ],
+)
+def test_a_program_is_that_of_the_host_command_and_without_it_of_everybodys(
+    root: Path, words: tuple[str, ...], playing: dict[str, str]
+) -> None:
+    with Repository(str(root)) as repository:
+        hosts = hosts_for(repository, words, "./mine")
+    by_it = {name: hosts.of(name) for name in ("po", "dev") if hosts.of(name).command == "./mine"}
+    assert {name: host.name for name, host in by_it.items()} == playing
+
+
+@pytest.mark.parametrize(
+    ("words", "place", "meant"),
+    [
+        (("codx",), "--host codx", "codex"),
+        (("dev=codx",), "--host dev=codx", "codex"),
+        (("claude", "devv=codex"), "--host devv=codex", "dev"),
+        (("fe_devs=codex",), "--host fe_devs=codex", "fe-dev"),
+        (("=codex",), "--host =codex", ""),
+        (("user=codex",), "--host user=codex", ""),
+        (("dev=",), "--host dev=", ""),
+    ],
+)
+def test_a_role_or_a_host_that_there_is_not_is_refused_with_the_one_that_was_meant(
+    root: Path, words: tuple[str, ...], place: str, meant: str
+) -> None:
+    with pytest.raises(YoloError) as refused:
+        played(root, *words)
+    assert (refused.value.reason, refused.value.exit_code) == (Reason.UNKNOWN_NAME, Exit.USAGE)
+    assert place in refused.value.message
+    assert f"Did you mean {meant}?" in refused.value.hint if meant else refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ('[yolo-fs "host"]\n\tdefault = codx\n', "yolo-fs.host.default"),
+        ('[yolo-fs "host.of"]\n\tdev = codx\n', "yolo-fs.host.of.dev"),
+        ('[yolo-fs "host.of"]\n\tdevv = codex\n', "yolo-fs.host.of.devv"),
+    ],
+)
+def test_what_nobody_is_named_in_ones_own_git_is_refused_by_its_key(
+    tmp_path: Path, root: Path, line: str, key: str
+) -> None:
+    (tmp_path / ".gitconfig").write_text(line)
+    with pytest.raises(YoloError, match=key):
+        played(root)

@@ -169,7 +169,7 @@ def line_of_act(act: Mapping[str, Any]) -> str:
     spent = f", {act['tokens']} tokens{cost}" if act["tokens"] or cost else ""
     tool = f", last tool {act['tool']}" if act["tool"] and not act["ended"] else ""
     what = act["task"] or act["step"]
-    return f"{act['agent']:18} {what:16} {seconds:5.0f} s{spent}{tool}  {state}"
+    return f"{act['agent']:18} {act['host']:7} {what:16} {seconds:5.0f} s{spent}{tool}  {state}"
 
 
 def _draw_headlines(console: Console, phases: Sequence[PhaseBoard]) -> None:

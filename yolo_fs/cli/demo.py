@@ -12,7 +12,7 @@ import click
 
 from yolo_fs.cli.go import RunDaemon, interrupted_by, screen_for, signs_of
 from yolo_fs.cli.reply import Invocation, Reply, console_for, verb
-from yolo_fs.company.hosts import host_for
+from yolo_fs.company.hosts import hosts_for
 from yolo_fs.company.phase_of import chosen_phase
 from yolo_fs.company.runner import Runner, RunOptions, RunOutcome, RunResult
 from yolo_fs.core.reasons import Exit, Finding, Reason
@@ -72,11 +72,11 @@ def demo(invocation: Invocation, *, keep: bool, speed: float) -> Reply:
 def _run(invocation: Invocation, root: str) -> RunResult:
     with Repository(root) as repository:
         settings = load(repository.root)
-        host = host_for(repository, "command", AGENT)
+        hosts = hosts_for(repository, (), AGENT)
         chosen = chosen_phase(repository, settings, INTENT, "", make=True)
         screen = screen_for(invocation, lines=False)
         daemon = RunDaemon(repository, screen.tell)
-        runner = Runner(repository, settings, chosen.phase, host, RunOptions(), screen.tell)
+        runner = Runner(repository, settings, chosen.phase, hosts, RunOptions(), screen.tell)
         with interrupted_by(runner), daemon, screen.watching(runner):
             return runner.run(INTENT, analyze=True)
 

@@ -26,11 +26,11 @@ from yolo_fs.cli.reply import (
     refuse_agents,
     verb,
 )
-from yolo_fs.company.hosts import HOST_BY_NAME, HostProgram, check_installed, chosen_name, host_for
+from yolo_fs.company.hosts import DEFAULT_HOST, HOST_BY_NAME, Hosts, check_installed, hosts_for
 from yolo_fs.company.phase_of import ChosenPhase, chosen_phase, find_other_goal
 from yolo_fs.company.runner import Ask, Runner, RunOptions, RunOutcome, RunResult
 from yolo_fs.company.runs import Listener, intent_of, runs
-from yolo_fs.company.team_size import said_team, set_team, with_team
+from yolo_fs.company.team_size import agents_of_run, said_team, set_team, with_team
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
@@ -80,16 +80,20 @@ _OPTIONS = (
     ),
     click.option(
         "--host",
-        "host_name",
-        type=click.Choice([*HOST_BY_NAME]),
-        help="Who plays the agents; else what yolo-fs.host.default of your git says, or claude.",
+        "host_words",
+        multiple=True,
+        metavar="[ROLE=]HOST",
+        help=f"Who plays the agents: {', '.join(HOST_BY_NAME)}; as dev=codex, those of one role."
+        " May be repeated. Else what yolo-fs.host.default and yolo-fs.host.of.ROLE of your git say,"
+        f" or {DEFAULT_HOST}.",
     ),
     click.option(
         "--with",
         "program",
         default="",
         metavar="COMMAND",
-        help="Program of the host, such as './my-agent {agent}'; no shell reads it.",
+        help="Program of the host, such as './my-agent {agent}'; of command, where a role has that."
+        " No shell reads it.",
     ),
     click.option(
         "--max-agents",
@@ -128,7 +132,9 @@ _OPTIONS = (
         help="A Dev for each plan of a wave, in a work tree of its own; merged task by task.",
     ),
     click.option(
-        "--dry-run", is_flag=True, help="Start nothing; print each command line and brief."
+        "--dry-run",
+        is_flag=True,
+        help="Start nothing; print each act with its host, command line and brief.",
     ),
 )
 
@@ -224,7 +230,7 @@ def _run(
     intent: tuple[str, ...],
     *,
     phase: str,
-    host_name: str | None,
+    host_words: Sequence[str],
     program: str,
     dry_run: bool,
     team: str | None,
@@ -233,15 +239,15 @@ def _run(
 ) -> Reply:
     refuse_unsafe(closed_repository(invocation))
     words = " ".join(intent).strip()
-    named = {"--host": host_name, "--with": program}
-    host_words = tuple(word for name, value in named.items() if value for word in (name, value))
-    options = RunOptions(**limits, chain=chain, team=team or "", host_words=host_words)
+    said = (*(("--host", word) for word in host_words), ("--with", program))
+    own_words = tuple(word for option, value in said if value for word in (option, value))
+    options = RunOptions(**limits, chain=chain, team=team or "", host_words=own_words)
     with Repository(invocation.start) as repository:
         settings = with_team(load(repository.root), options.team)
-        name = host_name or ("command" if program else chosen_name(repository))
-        host = host_for(repository, name, program)
+        hosts = hosts_for(repository, host_words, program)
         if not dry_run:
-            check_installed(host, repository.root)
+            for host in dict.fromkeys(map(hosts.of, sorted(agents_of_run(settings, chain)))):
+                check_installed(host, repository.root)
         spelled = phase
         if chain and chain not in GOES_ON and not spelled:
             at_work = phase_at_work(repository, settings, Team(repository, settings))
@@ -267,13 +273,13 @@ def _run(
         ask = _build_ask_callback(screen, asker, lambda: runner.interrupt())
         tell = TellWhileShown(screen.tell, lambda: runner.interrupt_once())
         daemon = RunDaemon(repository, tell)
-        runner = Runner(repository, settings, chosen.phase, host, options, tell, ask, daemon.keep)
+        runner = Runner(repository, settings, chosen.phase, hosts, options, tell, ask, daemon.keep)
         if dry_run:
-            return _preview_run(runner, chosen, host, words or begun, analyze=not chain)
+            return _preview_run(runner, chosen, hosts, words or begun, analyze=not chain)
         with interrupted_by(runner), daemon, screen.watching(runner):
             result = runner.run(words, analyze=not chain)
     tell.raise_failure()
-    reply = reply_of_run(result, chosen, waits, shlex.join(["yolo-fs", "go", *host_words]))
+    reply = reply_of_run(result, chosen, waits, shlex.join(["yolo-fs", "go", *own_words]))
     return reply if invocation.as_json else reply._replace(findings=())  # its text has them
 
 
@@ -331,11 +337,12 @@ def _complete(chosen: ChosenPhase) -> Reply:
 
 
 def _preview_run(
-    runner: Runner, chosen: ChosenPhase, host: HostProgram, intent: str, *, analyze: bool
+    runner: Runner, chosen: ChosenPhase, hosts: Hosts, intent: str, *, analyze: bool
 ) -> Reply:
     acts: list[dict[str, Any]] = [
         {
             "agent": act.agent,
+            "host": hosts.of(act.agent).name,
             "does": act.turn.sentence,
             "command": words,
             "brief": brief,
@@ -344,10 +351,11 @@ def _preview_run(
         }
         for act, words, brief in runner.preview(intent, analyze=analyze)
     ]
-    data = {"phase": str(chosen.phase), "host": host.name, "acts": acts}
+    data = {"phase": str(chosen.phase), "host": hosts.everybody.name, "acts": acts}
 
     def show(console: Console) -> None:
         for act in acts:
+            console.print(f"{act['agent']} by {act['host']}:")
             console.print(safe(f"$ {shlex.join(act['command'])}", 1000))
             for line in str(act["brief"]).splitlines():
                 console.print(f"  {safe(line, 2000)}")

@@ -1,7 +1,8 @@
 """The programs that run an agent: a row for each, how it is started and how its stream is parsed.
 
 The user names the program: on the command line, or in git's configuration of this user (`git config
---global yolo-fs.host.claude …`). The repository's own configuration never counts.
+--global yolo-fs.host.claude …`), and so whom each plays. The repository's own configuration never
+counts.
 """
 
 from __future__ import annotations
@@ -10,15 +11,18 @@ import os
 import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from yolo_fs.core.credentials import redact
 from yolo_fs.core.foreign_json import parse
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import Exit, Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.git.repository import Repository
+from yolo_fs.protocol.roster import AGENT_BY_NAME, hint_for_agent, plain_name
 from yolo_fs.workspace.settings import ConfiguredKey
 
 _SECTION = "yolo-fs.host."
+_OF_ROLE = f"{_SECTION}of."
 _LINE_BYTES = 1 << 20
 """Maximum length of a stream's line; a longer line is ignored."""
 _LIMIT_STATUS = 429
@@ -237,20 +241,98 @@ HOSTS = (
 """Programs that run an agent. `command` is the row for any other program."""
 
 DEFAULT_HOST = "claude"
+_ANY_PROGRAM = "command"
 HOST_BY_NAME = {row.name: row for row in HOSTS}
 
 
-def host_for(repository: Repository, name: str, given: str) -> HostProgram:
-    """Return the host that the user names, with its command line.
+class Hosts(NamedTuple):
+    """Who plays the agents of a run: one host everybody, and others some of them."""
 
-    `given`: from the command line; empty for the user's git configuration, else the row's default.
+    everybody: HostProgram
+    of_names: Mapping[str, HostProgram] = MappingProxyType({})
+    """Role, or agent of one department → its host."""
+
+    def of(self, agent: str) -> HostProgram:
+        """Return the host of an agent: its own name is more precise than its role."""
+        row = AGENT_BY_NAME.get(agent)
+        of_role = self.of_names.get(row.role, self.everybody) if row else self.everybody
+        return self.of_names.get(agent, of_role)
+
+
+_EVERYBODY = ""
+
+
+def hosts_for(repository: Repository, words: Sequence[str], program: str) -> Hosts:
+    """Return who plays the agents, as the user says, with the command line of each host.
+
+    `words`: the hosts of the command line, `HOST` or `ROLE=HOST`; once one is for everybody, git's
+    configuration says nothing more. `program`: what `command` is; where that is no host of the
+    command line, the host of everybody.
 
     Raises:
-        YoloError: EMPTY_VALUE where nothing says which program; BAD_FORMAT for a broken quote.
+        YoloError: UNKNOWN_NAME for a role or a host that does not exist; EMPTY_VALUE where nothing
+            says which program a host is; BAD_FORMAT for a broken quote.
+    """
+    own = _own_settings(repository)
+    names = dict(map(_of_word, words))
+    if program and not {_EVERYBODY, _ANY_PROGRAM} & {*names, *names.values()}:
+        names[_EVERYBODY] = _ANY_PROGRAM
+    if _EVERYBODY not in names:
+        names = {**dict(_of_settings(own)), **names}
+    of_program = _ANY_PROGRAM if _ANY_PROGRAM in names.values() else names[_EVERYBODY]
+    rows = {
+        name: _host_for(own, name, program if name == of_program else "") for name in names.values()
+    }
+    of_names = {role: rows[name] for role, name in names.items() if role != _EVERYBODY}
+    return Hosts(rows[names[_EVERYBODY]], of_names)
+
+
+def _of_word(word: str) -> tuple[str, str]:
+    role, sign, host = word.rpartition("=")
+    return _checked(f"--host {word}", role if sign else None, host)
+
+
+def _of_settings(own: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    key = f"{_SECTION}default"
+    yield _checked(key, None, own.get(key) or DEFAULT_HOST)
+    for key, host in own.items():
+        if key.startswith(_OF_ROLE) and host:
+            yield _checked(key, key.removeprefix(_OF_ROLE), host)
+
+
+def _checked(place: str, role: str | None, host: str) -> tuple[str, str]:
+    """Return the name of a role and of its host.
+
+    `place`: the option or the key that says so; `role`: None for everybody.
+    """
+    name = _EVERYBODY if role is None else plain_name(role)
+    if role is not None and name not in AGENT_BY_NAME:
+        raise YoloError(
+            Reason.UNKNOWN_NAME,
+            f"{safe(place)} is for no role: none is named {safe(role)!r}",
+            hint=hint_for_agent(role),
+        )
+    if host not in HOST_BY_NAME:
+        raise YoloError(
+            Reason.UNKNOWN_NAME,
+            f"{safe(place)} names no host: none is named {safe(host)!r}",
+            hint=hint_for_unknown(host, HOST_BY_NAME),
+        )
+    return name, host
+
+
+def _own_settings(repository: Repository) -> Mapping[str, str]:
+    """Return what the user's own configuration of git says of anything."""
+    settings = (setting for setting in repository.settings() if not setting.is_of_repository)
+    return {setting.key: setting.value for setting in settings}
+
+
+def _host_for(own: Mapping[str, str], name: str, given: str) -> HostProgram:
+    """Return a host with its command line.
+
+    `given`: from the command line; empty for the user's git configuration, else the row's default.
     """
     row = HOST_BY_NAME[name]
-    settings = (setting for setting in repository.settings() if not setting.is_of_repository)
-    own = {setting.key: setting.value for setting in settings}
     command = given or own.get(f"{_SECTION}{name}", "") or row.command
     try:
         words: Sequence[str] = shlex.split(command)
@@ -323,11 +405,3 @@ def check_installed(host: HostProgram, root: str) -> None:
         hint=f"Install it{how}, choose another host with --host, or name a program with --with.",
         exit_code=Exit.BAD_CONFIG,
     )
-
-
-def chosen_name(repository: Repository) -> str:
-    """Return the host set in `yolo-fs.host.default` by the user; claude by default."""
-    settings = (setting for setting in repository.settings() if not setting.is_of_repository)
-    own = {setting.key: setting.value for setting in settings}
-    name = own.get(f"{_SECTION}default", DEFAULT_HOST)
-    return name if name in HOST_BY_NAME else DEFAULT_HOST

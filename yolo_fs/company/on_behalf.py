@@ -36,12 +36,12 @@ def spoken_of(branch: Branch, host: HostProgram, act: Act) -> Spoken:
     return spoken_by(branch.access.actor(act.agent), act.writes, act.turn.command)
 
 
-def put_answer(branch: Branch, host: HostProgram, worker: Worker) -> None:
+def put_answer(branch: Branch, worker: Worker) -> None:
     """Carry out what an agent's answer contains for lack of a tool.
 
     Files that the agent has changed itself stay.
     """
-    spoken = spoken_of(branch, host, worker.act)
+    spoken = spoken_of(branch, worker.host, worker.act)
     if worker.why or not worker.answer or branch.stamps(worker.act, worker.root) != worker.stamps:
         return
     try:

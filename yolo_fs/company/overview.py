@@ -22,7 +22,8 @@ from yolo_fs.workspace.own_files import company_lock_path
 def lines_of_costs(listed: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield what each run of an overview has cost, their sum, and the bill of all of them."""
     for run in listed:
-        yield f"{run['id']} ({run['host']}): {_spelled(run, len(run['acts']))}"
+        hosts = dict.fromkeys(act["host"] for act in run["acts"]) or (run["host"],)
+        yield f"{run['id']} ({', '.join(hosts)}): {_spelled(run, len(run['acts']))}"
     if listed:
         bill = {key: _sum([run[key] for run in listed]) for key in ("by_role", "by_step")}
         total = _added(bill["by_step"].values())

@@ -22,7 +22,7 @@ from yolo_fs.company.attempts import Attempts
 from yolo_fs.company.branch import Branch
 from yolo_fs.company.brief import brief_of, variables_of
 from yolo_fs.company.dev_trees import DevTree, DevTrees, Landing
-from yolo_fs.company.hosts import HostProgram
+from yolo_fs.company.hosts import HOST_BY_NAME, Hosts
 from yolo_fs.company.on_behalf import commit_source, put_answer, spoken_of
 from yolo_fs.company.one_runner import alone
 from yolo_fs.company.roles import gaps_of, make_plugin, path_with_us
@@ -108,7 +108,7 @@ class RunOptions(NamedTuple):
     worktrees: bool = False
     """Whether each plan has a Dev, in a work tree of its own."""
     host_words: tuple[str, ...] = ()
-    """How the command line named the host: whatever goes on with the run names it again."""
+    """How the command line named the hosts: whatever goes on with the run names them again."""
 
 
 class RunResult(NamedTuple):
@@ -133,7 +133,7 @@ class Runner:
         repository: Repository,
         settings: Settings,
         phase: PhaseId,
-        host: HostProgram,
+        hosts: Hosts,
         options: RunOptions,
         tell: Listener,
         ask: Ask = lambda _: (),
@@ -145,16 +145,16 @@ class Runner:
         while agents work; starts a daemon where none watches any more.
         """
         self._repository = repository
-        self._host, self._options, self._tell, self._ask = host, options, tell, ask
+        self._hosts, self._options, self._tell, self._ask = hosts, options, tell, ask
         self._keep_watched, self._watched_at = keep_watched, 0.0
         self._budget = options.budget_usd, options.max_tokens
         self._branch = Branch(
             repository, settings, phase, options.team, each_plan=options.worktrees
         )
         self._trees = DevTrees(self._branch, tell)
-        self._workers = Workers(self._branch, host, tell)
+        self._workers = Workers(self._branch, tell)
         self._attempts = Attempts(self._branch, tell)
-        self._run = new_run(str(phase), "", host.name, options.chain)
+        self._run = new_run(str(phase), "", hosts.everybody.name, options.chain)
         self._goal = ""
         """What the phase is about, where its runs say it."""
         self._approved: set[str] = set()
@@ -243,6 +243,7 @@ class Runner:
                 run.ended, run.outcome = time.time(), "the runner ended"
                 save(self._repository, run)
         self._run.intent = intent or self._run.intent
+        self._run.host = self._hosts.everybody.name
         save(self._repository, self._run)
 
     @property
@@ -261,9 +262,8 @@ class Runner:
             department = Dept(record.department) if record.department else None
             act = self._find_same_act(record.key) or Act(turn, department)
             is_past = process is None or not process.is_alive
-            is_readable = run.host == self._host.name
-            is_unknown = is_past and not is_readable
-            if process is None or is_unknown or run is not self._run:
+            is_readable = record.host in HOST_BY_NAME
+            if process is None or not is_readable or run is not self._run:
                 if process is not None:
                     agents.end_group(process)
                     if is_readable:
@@ -290,7 +290,7 @@ class Runner:
             if not self._workers and (ended := self._find_end()):
                 self._save()
                 return ended, ()
-            may_start = not (self._interrupts or self._is_over_budget or self._workers.refusal)
+            may_start = not (self._interrupts or self._is_over_budget)
             started = self._start_some() if may_start else False
             if self._done:
                 self._save()
@@ -299,10 +299,10 @@ class Runner:
             if not started and all(worker.hold for worker in self._workers):
                 if self._interrupts:
                     return RunOutcome.INTERRUPTED, ()
-                if self._workers.refusal:
-                    item = self._build_refusal_item()
+                if refusing := self._find_refusing_hosts():
+                    item = self._build_refusal_item(refusing)
                     if self._is_settled((item,)):
-                        self._workers.refusal = ""
+                        self._workers.refusals.clear()
                     elif not self._interrupts:
                         return RunOutcome.WAITS, (item,)
                 elif self._is_over_budget:
@@ -485,9 +485,16 @@ class Runner:
             return "approve the sign-off"
         return ""
 
-    def _build_refusal_item(self) -> InboxItem:
-        said = safe(self._workers.refusal, 300)
-        question = f"{self._host.name} lets nobody in, saying: {said}. Set it right, then go on"
+    def _find_refusing_hosts(self) -> Sequence[str]:
+        """Return the hosts that let nobody in, once every act that may be started needs them."""
+        needed = {self._hosts.of(act.agent).name for act in self._find_startable_acts()}
+        is_stuck = needed <= self._workers.refusals.keys()
+        return sorted(needed) if is_stuck else ()
+
+    def _build_refusal_item(self, hosts: Sequence[str]) -> InboxItem:
+        said = ((host, safe(self._workers.refusals[host], 300)) for host in hosts)
+        refusals = "; ".join(f"{host} lets nobody in, saying: {words}" for host, words in said)
+        question = f"{refusals}. Set it right, then go on"
         return InboxItem(_HOST, _GIVEN_UP, "", question, (), self._go_on)
 
     def _find_hold(self) -> Reason | None:
@@ -593,9 +600,9 @@ class Runner:
         """Start one act that is ready, or do one that needs no agent; return whether there was
         one.
         """
-        if self._workers.is_host_limited:
-            return False
         for act in self._find_startable_acts():
+            if not self._workers.may_start_in(self._hosts.of(act.agent)):
+                continue
             if sum(not worker.hold for worker in self._workers) >= self._options.max_agents:
                 return False
             if self._is_obstructed() or self._is_left_to_commit(act):
@@ -627,17 +634,18 @@ class Runner:
 
     def _start(self, act: Act) -> None:
         self._quiet_from = None
+        host = self._hosts.of(act.agent)
         tree = self._trees.open(act) if self._works_apart(act) else None
         reasons, attempt = self._attempts.reasons_of(act), self._attempts.start(act)
         record = RunAct(
             len(self._run.acts) + 1, act.agent, act.department or "", act.turn.step,
             act.turn.task, attempt, time.time(), key=list(act.key),
-            before=self._branch.blobs(act), tree=tree.root if tree else "",
+            before=self._branch.blobs(act), tree=tree.root if tree else "", host=host.name,
         )  # fmt: skip
         self._run.acts.append(record)
         self._save()
         folder = self._run.folder(self._repository, record)
-        make_plugin(self._repository, self._host.command)
+        make_plugin(self._repository, host.command)
         words, brief = self._words_of(act), self._brief_of(act, reasons)
         path = os.path.join(folder, agents.BRIEF)
         variables = variables_of(self._branch.phase, act, self._run.id, path, attempt)
@@ -657,7 +665,8 @@ class Runner:
             place.artifact.load()  # while its agent is at work, it keeps nobody waiting
 
     def _words_of(self, act: Act) -> list[str]:
-        return self._host.words(gaps_of(self._repository, act, self._host.command))
+        host = self._hosts.of(act.agent)
+        return host.words(gaps_of(self._repository, act, host.command))
 
     @property
     def _intent(self) -> str:
@@ -668,13 +677,14 @@ class Runner:
         return self._goal if is_of_phase and not self._run.begins else self._run.intent
 
     def _brief_of(self, act: Act, reasons: Sequence[str] = ()) -> str:
+        host = self._hosts.of(act.agent)
         return brief_of(
             self._branch.phase,
             act,
             self._intent,
             reasons,
-            spoken_of(self._branch, self._host, act),
-            can_commit=self._host.can_commit,
+            spoken_of(self._branch, host, act),
+            can_commit=host.can_commit,
         )
 
     def preview(self, intent: str, *, analyze: bool) -> Iterator[tuple[Act, list[str], str]]:
@@ -695,8 +705,8 @@ class Runner:
                 self.interrupt_once()
         for worker in self._workers:
             if self._workers.has_just_ended(worker):
-                put_answer(self._branch, self._host, worker)
-                if not self._host.can_commit and not worker.exit_code and not worker.why:
+                put_answer(self._branch, worker)
+                if not worker.host.can_commit and not worker.exit_code and not worker.why:
                     commit_source(self._branch, worker)
             if worker.ended_at is None:
                 self._workers.hold_to_time(worker)
@@ -717,7 +727,7 @@ class Runner:
             follows = same is not None and is_carried_on  # in a moment its escalation is over
             if waited_s < settle_s and (follows or branch.is_written_again(act)):
                 return False
-            if not self._host.can_commit and act.role == Role.TESTER:
+            if not worker.host.can_commit and act.role == Role.TESTER:
                 commit_source(branch, worker)  # the branch has the plan of the tests now
             self._close(worker, "done")
             self._attempts.succeed(act, same)

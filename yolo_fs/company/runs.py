@@ -51,13 +51,15 @@ class RunAct:
     """What the branch had of its files at its start."""
     tree: str = ""
     """Root of the work tree of its own; empty for that of the run."""
+    host: str = ""
+    """Name of the host that plays its agent."""
 
     @property
     def named(self) -> dict[str, Any]:
         """Who is at what, as events of a run name it."""
         return {
             "agent": self.agent, "department": self.department, "step": self.step,
-            "task": self.task, "attempt": self.attempt,
+            "task": self.task, "attempt": self.attempt, "host": self.host,
         }  # fmt: skip
 
 
@@ -69,6 +71,7 @@ class Run:
     phase: str
     intent: str
     host: str
+    """The host of everybody for whom no other is named."""
     started: float
     chain: str = ""
     """The command of the routing table, if it is not go."""
@@ -148,6 +151,8 @@ def _kept(repository: Repository, content: dict[str, Any] | Damaged | None) -> l
 
 def _run(value: dict[str, Any]) -> Run:
     acts = [RunAct(**_known(RunAct, act)) for act in value.get("acts", ())]
+    for act in acts:
+        act.host = act.host or value["host"]  # one host had all agents of the runs before
     texts = {name: value.get(name) or "" for name in ("chain", "again")}
     lists = {name: value.get(name) or [] for name in ("given_up", "asks")}
     later = {"begins": value.get("begins", True), **lists, **texts}

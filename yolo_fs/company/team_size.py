@@ -1,5 +1,5 @@
 """The size of the team in a repository: `company.team` of its `config.json`, the only place that
-defines it. As for all of the configuration, the branch's version counts.
+defines it. As for all of the configuration, the branch's version counts. And whom a run can start.
 """
 
 from __future__ import annotations
@@ -8,11 +8,17 @@ import json
 import os
 from typing import Any
 
+from yolo_fs.agents.access import Access
+from yolo_fs.authority.actors import superiors
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.reasons import Exit, Reason, YoloError
+from yolo_fs.evidence.facts import Switches
 from yolo_fs.git.commit import CommitRequest
 from yolo_fs.git.repository import Repository
 from yolo_fs.progress.placing import FileCommitter, tried
+from yolo_fs.protocol.chains import CHAINS, GOES_ON
+from yolo_fs.protocol.departments import SHARED_NAMES
+from yolo_fs.protocol.roster import AGENTS
 from yolo_fs.system.files import content_of
 from yolo_fs.system.store import SHARED, make_folders, write_text
 from yolo_fs.workspace.settings import CONFIG, Settings
@@ -82,3 +88,17 @@ def _content(data: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
+
+
+def agents_of_run(settings: Settings, chain: str) -> frozenset[str]:
+    """Return whom a run can start: of the departments at work, in any size of the team.
+
+    `chain`: the command of the routing table; whoever works in it and whoever they report to.
+    """
+    access = Access(None, settings)
+    stages = () if chain in GOES_ON else CHAINS.get(chain, ())
+    actors = [access.actor(stage.role) for stage in stages]
+    roles = {each.role for own in actors for each in (own, *superiors(own))}
+    groups = (None, *SHARED_NAMES, *Switches(settings.config).departments)
+    there = (row for row in AGENTS if row.department in groups)
+    return frozenset(row.name for row in there if row.role in roles or not roles)

@@ -12,7 +12,7 @@ from yolo_fs.company import agents
 from yolo_fs.company.awake import AwakeClock
 from yolo_fs.company.branch import Branch
 from yolo_fs.company.dev_trees import DevTree
-from yolo_fs.company.hosts import HostProgram, notes_in
+from yolo_fs.company.hosts import HOST_BY_NAME, HostProgram, notes_in
 from yolo_fs.company.runs import Listener, RunAct
 from yolo_fs.core.reasons import Reason, safe
 from yolo_fs.phase.acts import Act
@@ -70,6 +70,11 @@ class Worker:
     """Whether the branch of the run has what was made there."""
 
     @property
+    def host(self) -> HostProgram:
+        """The host that started it, whichever the run has for its role now."""
+        return HOST_BY_NAME[self.record.host]
+
+    @property
     def root(self) -> str:
         """Root of the work tree of its own; empty for that of the run."""
         return self.tree.root if self.tree else ""
@@ -102,14 +107,15 @@ class Worker:
 class Workers:
     """The agents of one run that are at work, or have just ended."""
 
-    def __init__(self, branch: Branch, host: HostProgram, tell: Listener):
-        self._branch, self._host, self._tell = branch, host, tell
+    def __init__(self, branch: Branch, tell: Listener):
+        self._branch, self._tell = branch, tell
         self.clock = AwakeClock()
-        self.refusal = ""
-        """Why the host lets nobody in; empty while it does."""
+        self.refusals: dict[str, str] = {}
+        """Host that lets nobody in → what it says."""
         self._all: list[Worker] = []
-        self._limits = 0
-        self._wait_until = self.clock.now()
+        self._limits: dict[str, int] = {}
+        """Host → its rate limits in a row."""
+        self._wait_until: dict[str, float] = {}
 
     def __iter__(self) -> Iterator[Worker]:
         return iter(list(self._all))
@@ -117,10 +123,10 @@ class Workers:
     def __len__(self) -> int:
         return len(self._all)
 
-    @property
-    def is_host_limited(self) -> bool:
-        """Whether the host has us start nobody for a while."""
-        return self.clock.now() < self._wait_until
+    def may_start_in(self, host: HostProgram) -> bool:
+        """Return whether a host lets us start somebody now."""
+        is_limited = self.clock.now() < self._wait_until.get(host.name, 0.0)
+        return not is_limited and host.name not in self.refusals
 
     def has_any_just_ended(self, within_s: float) -> bool:
         """Return whether the result of an agent that ended a moment ago is not known."""
@@ -153,9 +159,9 @@ class Workers:
         agents.end_group(worker.process)
         self._read_to_end(worker)
         if worker.refusals and not worker.is_past:
-            self.refusal = worker.refusal
+            self.refusals[worker.host.name] = worker.refusal
         if not worker.is_limited and worker.record.tokens:  # the host serves again
-            self._limits = 0
+            self._limits.pop(worker.host.name, None)
         return True
 
     def bill(self, left: Worker) -> None:
@@ -184,7 +190,7 @@ class Workers:
             return
         worker.read += end or len(data)
         worker.sign_at = self.clock.now()
-        for note in notes_in(self._host, data[: end or len(data)]):
+        for note in notes_in(worker.host, data[: end or len(data)]):
             worker.record.tokens += note.tokens
             worker.record.cost_usd += note.cost_usd
             worker.record.tool = note.tool or worker.record.tool
@@ -204,9 +210,10 @@ class Workers:
             self._read(worker)
 
     def _wait_for_host(self, worker: Worker) -> None:
-        wait_s = _LIMIT_WAITS_S[min(self._limits, len(_LIMIT_WAITS_S) - 1)]
-        self._limits += 1
-        self._wait_until = self.clock.now() + wait_s
+        host, before = worker.host.name, self._limits.get(worker.host.name, 0)
+        wait_s = _LIMIT_WAITS_S[min(before, len(_LIMIT_WAITS_S) - 1)]
+        self._limits[host] = before + 1
+        self._wait_until[host] = self.clock.now() + wait_s
         self._tell("host.limited", worker.record.named | {"wait_s": wait_s})
 
     def hold_to_time(self, worker: Worker) -> None:

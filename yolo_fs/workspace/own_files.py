@@ -379,6 +379,7 @@ _RUN_ACT: Shape = {
     "ended": _is_moment_or_none,
     "cost_usd": _is_amount,
     "key": [str],
+    "host": str | None,
 }
 _RUN: Shape = {
     "id": _matches("R[0-9]{14}[0-9a-f]{4}"),
