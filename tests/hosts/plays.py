@@ -669,6 +669,29 @@ def a_run_that_changes_its_host(stage: Stage) -> Iterator[Claim]:
     yield says("what they made is valid", "verified: no faults")(stage.ours("verify", ok=False))
 
 
+@play("claude", has_plan=False)
+def a_dev_whom_another_host_plays(stage: Stage) -> Iterator[Claim]:
+    """One run: Claude Code plays everybody but the Dev, and Codex the Dev."""
+    _in_run(stage)
+    words = ("--host", "claude", "--host", "dev=codex", "--team", "pair")
+    told = stage.ours("go", "add a login", *words, ok=False)
+    yield says("it is shipped", "shipped")(told)
+    (run,) = json.loads(stage.ours("company", "runs", "--json"))["data"]
+    hosts = {(act["agent"], act["host"]) for act in run["acts"]}
+    in_codex = [agent for agent, host in hosts if host == "codex"]
+    yield Claim("the Dev alone was started in Codex", in_codex == ["dev"], hosts)
+    others = {agent for agent, host in hosts if host == "claude"}
+    are_there = {"analyze", "lead", "senior", "tester", "qa", "qa-code"} <= others
+    yield Claim("everybody else was started in Claude Code", are_there, hosts)
+    unread = [act["agent"] for act in run["acts"] if not act["tokens"]]
+    yield Claim("the stream of each is read as its host prints it", not unread, run["acts"])
+    subjects = stage.team.git("log", "--format=%s")
+    yield says("the source of the Dev is committed", "feat(01-01): T1", "feat(01-01): T2")(subjects)
+    yield says("the sign-off is on the branch", "chore(state): phase 1 complete")(subjects)
+    yield Claim("nobody had to be started twice", "try 2" not in told, told)
+    yield says("what they made is valid", "verified: no faults")(stage.ours("verify", ok=False))
+
+
 @play(*BOTH, has_plan=False)
 def a_rate_that_is_refused(stage: Stage) -> Iterator[Claim]:
     """The model's first answer is HTTP 429: everybody waits, and nobody fails."""
