@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -136,6 +137,18 @@ def test_the_users_own_git_says_who_plays_a_role_and_the_repository_does_not(
         assert act["host"] == host
     shown = company.repo.yolo_fs("config", "show", "--origin").stdout.decode()
     assert 'yolo-fs.host.of.analyze = "codex"  [git config, global]  (ignored: "codex"' in shown
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"), [("co", "command codex"), ("dev=cl", "dev=claude"), ("dev=x", "")]
+)
+def test_a_shell_completes_the_hosts(company: Company, typed: str, offered: str) -> None:
+    more = {"_YOLO_FS_COMPLETE": "zsh_complete", "COMP_WORDS": f"yolo-fs go --host {typed}",
+            "COMP_CWORD": "3"}  # fmt: skip
+    program = Path(sys.executable).with_name("yolo-fs")
+    env = {**company.env, **more}
+    shown = subprocess.run([program], env=env, capture_output=True, text=True).stdout
+    assert shown.splitlines()[1::3] == offered.split()
 
 
 HELD = """

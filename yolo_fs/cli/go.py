@@ -71,6 +71,11 @@ def _parse_checkpoints(
     return checkpoints
 
 
+def _complete_host(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
+    role, sign, host = typed.rpartition("=")
+    return [f"{role}{sign}{name}" for name in HOST_BY_NAME if name.startswith(host)]
+
+
 _OPTIONS = (
     click.option(
         "--phase",
@@ -83,6 +88,7 @@ _OPTIONS = (
         "host_words",
         multiple=True,
         metavar="[ROLE=]HOST",
+        shell_complete=_complete_host,
         help=f"Who plays the agents: {', '.join(HOST_BY_NAME)}; as dev=codex, those of one role."
         " May be repeated. Else what yolo-fs.host.default and yolo-fs.host.of.ROLE of your git say,"
         f" or {DEFAULT_HOST}.",
