@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.hosts.model import Say, Shell, Tool, Write
 from tests.hosts.player import QUESTION, Apart, Asking, Conductor, Player
@@ -526,6 +526,11 @@ def an_act_of_a_run(stage: Stage) -> Iterator[Claim]:
     yield says("the bill stands below the run", "tokens")(told)
 
 
+def _runs_of(stage: Stage) -> list[dict[str, Any]]:
+    runs: list[dict[str, Any]] = json.loads(stage.ours("company", "runs", "--json"))["data"]
+    return runs
+
+
 def _in_run(stage: Stage, player: type[Player] = Player) -> None:
     """Have a model play each role, and the host's program where a run finds it."""
     stage.model.player = lambda brief, host: player(brief, stage.root, host).steps()
@@ -643,7 +648,7 @@ def a_runner_that_is_killed_in_each_step(stage: Stage) -> Iterator[Claim]:
         "it was killed in each step that has an agent", {*steps} <= {*killed}, (killed, steps)
     )
     yield Claim("in the end it is shipped", code == 0, last)
-    runs = json.loads(stage.ours("company", "runs", "--json"))["data"]
+    runs = _runs_of(stage)
     acts = [tuple(act["key"]) for run in runs for act in run["acts"]]
     twice = [act for act, count in Counter(acts).items() if count > 1]
     yield Claim("no act was started twice", not twice, (twice, runs))
@@ -663,7 +668,7 @@ def a_run_that_changes_its_host(stage: Stage) -> Iterator[Claim]:
     yield says("the first host plans, and a person is asked", "waits for a person")(planned)
     told = stage.ours("go", "--host", "codex", ok=False)
     yield says("the second one ships it", "shipped")(told)
-    hosts = [run["host"] for run in json.loads(stage.ours("company", "runs", "--json"))["data"]]
+    hosts = [run["host"] for run in _runs_of(stage)]
     yield Claim("each is in the list of runs", hosts == ["claude", "codex"], hosts)
     yield Claim("nobody had to be started twice", "try 2" not in planned + told, told)
     yield says("what they made is valid", "verified: no faults")(stage.ours("verify", ok=False))
@@ -676,7 +681,7 @@ def a_dev_whom_another_host_plays(stage: Stage) -> Iterator[Claim]:
     words = ("--host", "claude", "--host", "dev=codex", "--team", "pair")
     told = stage.ours("go", "add a login", *words, ok=False)
     yield says("it is shipped", "shipped")(told)
-    (run,) = json.loads(stage.ours("company", "runs", "--json"))["data"]
+    (run,) = _runs_of(stage)
     hosts = {(act["agent"], act["host"]) for act in run["acts"]}
     in_codex = [agent for agent, host in hosts if host == "codex"]
     yield Claim("the Dev alone was started in Codex", in_codex == ["dev"], hosts)

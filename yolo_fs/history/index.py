@@ -296,8 +296,11 @@ class HistoryIndex:
 
     def is_later(self, position: int, than: int) -> bool:
         """Return whether what has a position came after what has another, or beside it."""
-        unseen = self.unseen_by(than)
-        return position > than or any(first <= position <= last for first, last in unseen)
+        return position > than or self.is_beside(position, than)
+
+    def is_beside(self, position: int, than: int) -> bool:
+        """Return whether what has a position has one before another's, and is no ancestor of it."""
+        return any(first <= position <= last for first, last in self.unseen_by(than))
 
     def _read_joined(self) -> dict[int, int]:
         query = (

@@ -425,9 +425,7 @@ class Team:
                 unseen = frozenset(
                     at
                     for at, files in made
-                    if at < position
-                    and history.is_later(at, position)
-                    and self._did_merge_change(files, position)
+                    if history.is_beside(at, position) and self._did_merge_change(files, position)
                 )
                 yield position, unseen
 
