@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.support.phases import complete, facts
 from tests.support.settings import config_from
+from yolo_fs.evidence.facts import owner_lacks
 from yolo_fs.phase.acts import acts_of
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import fold
@@ -117,6 +119,25 @@ def test_several_departments_are_delivered_by_their_owner(
     if says and not says.endswith("HOLD"):  # what is held is asked of the Owner by its turn
         assert found.next is not None and found.next.agent == "owner"
     assert found.is_complete == (not says)
+
+
+@pytest.mark.parametrize(
+    ("verdict_at", "unseen", "is_older"),
+    [(1, {}, False), (3, {}, True), (1, {2: {1}}, True), (1, {1: {0}}, False)],
+)
+def test_the_owner_signs_no_verdict_that_came_after_the_sign_off_or_beside_it(
+    verdict_at: int, unseen: dict[int, set[int]], is_older: bool
+) -> None:
+    content = {
+        "po-qa-verdict.jsonl": [verdict("approve")],
+        "owner-signoff.jsonl": [signed("SHIP", "backend", "frontend")],
+    }
+    known = facts(content, config=config_from(TWO))
+    places = {"po-qa-verdict.jsonl": verdict_at, "owner-signoff.jsonl": 2}
+    filed = tuple(one._replace(position=places[one.place.name]) for one in known.filed)
+    says = "owner-signoff.jsonl is older than po-qa-verdict.jsonl, which came after it"
+    lacks = owner_lacks(replace(known, filed=filed, unseen=unseen))
+    assert lacks == (says if is_older else "")
 
 
 @pytest.mark.proves("002:58")
