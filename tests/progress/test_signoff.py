@@ -22,6 +22,7 @@ from tests.e2e.company import (
     Department,
     Write,
     _design,
+    _integrated,
 )
 from tests.progress.conftest import Ask
 from tests.support.teams import Team
@@ -109,6 +110,27 @@ def test_a_phase_that_is_signed_off_says_so_and_is_left_alone(team: Team, ask: A
     assert answer["data"]["commit"] == first["data"]["commit"] == head == team.head()
     team.once()
     assert team.git("log", "--format=%s", f"{head}..HEAD", "--", f"{PLANNING}/state.json") == ""
+
+
+def test_what_follows_the_sign_off_changes_no_state_that_it_has_written(
+    team: Team, ask: Ask
+) -> None:
+    """The sign-off says which step follows, so that no commit of the state alone comes after it."""
+    config = f"{PLANNING}/config.json"
+    gate = {"integration_gate": {"enabled": True}}
+    team.config(json.loads((team.root / config).read_text()) | gate)
+    team.user_commits("chore: with the gate", config)
+    work(team)
+    assert ask("phase", "sign-off", "1")[1]["data"]["state"] == "signed_off"
+    signed, head = state(team), team.head()
+    assert (signed["st"], signed["step"]) == ("complete", "integration_gate")
+    team.once()
+    assert (state(team), team.head()) == (signed, head)
+    _write(team, _integrated())
+    team.once()
+    assert team.git("log", "--format=%s", f"{head}..HEAD") == "docs(01): integration gate"
+    assert state(team) == signed
+    assert team.git("status", "--porcelain") == ""
 
 
 def test_source_that_comes_after_the_sign_off_is_named_and_opens_nothing(

@@ -105,17 +105,13 @@ NO_MILESTONE = "default"
 _STATUS = {
     "planning": ("po", "critique", "research", "architecture", "planning"),
     "executing": ("design_review", "test_authoring", "implementation"),
-    "verifying": (
-        "code_review",
-        "documentation",
-        "qa",
-        "security",
-        "signoff",
-        "integration_gate",
-        "delivery",
-    ),
+    "verifying": ("code_review", "documentation", "qa", "security", "signoff"),
+    "complete": ("integration_gate", "delivery"),
 }
-"""Status of the project → the steps of a phase in which it has that status."""
+"""Status of the project → the steps of a phase in which it has that status.
+
+The Lead's sign-off makes it complete, as document 002 has it. What may follow is named by the step.
+"""
 
 
 def project_state(phases: Phases, before: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -198,7 +194,7 @@ def _rank(key: str, value: object) -> float:
 
 
 _ORDER: Mapping[str, tuple[object, ...]] = {
-    "st": (*_STATUS, "complete"),
+    "st": tuple(_STATUS),
     "step": tuple(STEP_BY_KEY),
 }
 
