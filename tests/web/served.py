@@ -14,7 +14,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from yolo_fs.web.server import BoardServer
 
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
+"""Seconds for what takes one beside nothing else: four busy loops make it a hundred times slower."""
 
 
 class Answer(NamedTuple):

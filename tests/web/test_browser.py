@@ -18,7 +18,7 @@ import pytest
 
 from tests.support.teams import Team
 from tests.web.browser import launched
-from tests.web.served import Client, served
+from tests.web.served import PATIENCE_S, Client, served
 from tests.web.watched import cells_of
 from yolo_fs.cli.main import run
 from yolo_fs.git.repository import Repository
@@ -27,7 +27,6 @@ from yolo_fs.team.membership import join
 
 PHASE = ".yolo-planning/phases/01-auth"
 VIEWS = ("team", "time", "artifacts", "handoffs", "machines")
-PATIENCE_MS = 20_000
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text()
 HOSTILE = (
     '<img src=x onerror="window.hacked=1">',
@@ -72,7 +71,7 @@ def open_page(browser: Any) -> Iterator[Open]:
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 860}, **options})
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(PATIENCE_MS)
+        page.set_default_timeout(1_000 * PATIENCE_S)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
         page.on("dialog", lambda dialog: wrong.append(dialog.message))
@@ -111,7 +110,7 @@ def daemon(team: Team) -> Iterator[None]:
 
 def wait_until(page: Any, is_so: str, argument: object = None) -> None:
     """Ask the page again and again; its policy forbids playwright's own waiting, which compiles text."""
-    until = time.monotonic() + PATIENCE_MS / 1_000
+    until = time.monotonic() + PATIENCE_S
     while not page.evaluate(is_so, argument):
         assert time.monotonic() < until, f"never true: {is_so}"
         page.wait_for_timeout(20)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.teams import Team
 from tests.web.browser import launched
-from tests.web.served import Client, served
+from tests.web.served import PATIENCE_S, Client, served
 from tests.web.situations import QUESTION, shipped, team_in
 from yolo_fs.cli.main import run
 
@@ -46,6 +46,7 @@ def board_of(
     with served(team if isinstance(team, Path) else team.root) as client:
         context = browser.new_context(viewport={"width": width, "height": 900})
         page = context.new_page()
+        page.set_default_timeout(1_000 * PATIENCE_S)
         page.goto(client.url + at)
         page.wait_for_selector(".view")
         yield page, client

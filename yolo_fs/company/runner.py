@@ -594,7 +594,7 @@ class Runner:
     def _is_left_to_commit(self, act: Act) -> bool:
         """Return whether the daemon is about to commit what was there of an act before the run."""
         ran_s = self._workers.clock.now() - self._began
-        return ran_s < _PATIENCE_S[CandidateState.HELD] and self._branch.is_written_again(act)
+        return ran_s < _PENDING_S and self._branch.is_written_again(act)
 
     def _start_some(self) -> bool:
         """Start one act that is ready, or do one that needs no agent; return whether there was
