@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.company_runs import note_run_of_two_hosts
 from tests.support.teams import Team
 from yolo_fs.cli.main import run
-from yolo_fs.company import agents
 from yolo_fs.company.runs import RunAct, new_run, save
 from yolo_fs.core.reasons import Exit
 from yolo_fs.git.repository import Repository
 from yolo_fs.mcp.tools import Tools
 from yolo_fs.protocol.roster import AGENT_BY_NAME
-from yolo_fs.system.store import private_directory
-from yolo_fs.system.system import boot_id, start_time
 
 
 @pytest.fixture
@@ -30,22 +27,7 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sleeper: subprocess.Po
     made = Team(tmp_path / "work")
     (made.root / ".yolo-planning").mkdir()
     assert run(["phase", "new", "auth", "-C", str(made.root), "-q"]) == Exit.DONE
-    with Repository(str(made.root)) as repository:
-        repository.make_own_dir()
-        own = new_run("01-auth", "login", "claude")
-        began = time.time() - 60
-        done = RunAct(
-            1, "critic", "shared", "critique", "", 1, began, began + 30, "done", 900, 0.25
-        )
-        works = RunAct(2, "architect", "shared", "architecture", "", 1, began + 30)
-        works.tokens, works.cost_usd, works.tool = 1200, 0.5, "Write"
-        own.acts = [done, works]
-        save(repository, own)
-        folder = own.folder(repository, works)
-        private_directory(str(Path(folder).parent))
-        private_directory(folder)
-        process = agents.Process(sleeper.pid, start_time(sleeper.pid), boot_id())
-        Path(folder, "pid").write_bytes(agents.note_of(folder, process))
+    note_run_of_two_hosts(made, sleeper.pid)
     return made
 
 
@@ -76,6 +58,22 @@ def test_a_program_is_told_the_same(team: Team, capsys: pytest.CaptureFixture[st
     assert one["by_role"]["critic"] == {
         "starts": 1, "tokens": 900, "cost_usd": 0.25, "budget": one["by_role"]["critic"]["budget"],
     }  # fmt: skip
+    assert one["by_host"] == {
+        "claude": {"starts": 1, "tokens": 900, "cost_usd": 0.25},
+        "codex": {"starts": 1, "tokens": 1200, "cost_usd": 0.5},
+    }
+
+
+def test_the_bill_of_a_run_of_several_hosts_has_a_line_for_each(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert run(["company", "runs", "-C", str(team.root)]) == Exit.DONE
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert [line for line in lines if line.startswith("host ")] == [
+        "host claude: 1 start, 900 tokens, 0.25 USD",
+        "host codex: 1 start, 1200 tokens, 0.50 USD",
+    ]
 
 
 def test_an_agent_that_asks_how_things_stand_is_told_who_is_at_work(team: Team) -> None:

@@ -723,7 +723,7 @@ def assert_bill_is_the_hosts_own(company: Company, played: Played) -> None:
         cost_usd += last["total_cost_usd"]
     assert tokens > 0
     (run,) = json.loads(company.repo.yolo_fs("company", "runs", "--json").stdout)["data"]
-    parts = [run[name].values() for name in ("by_role", "by_step")]
+    parts = [run[name].values() for name in ("by_role", "by_step", "by_host")]
     for bill in (played.data, run, *map(added, parts)):
         assert (bill["tokens"], bill["cost_usd"]) == (tokens, pytest.approx(cost_usd, abs=1e-4))
 

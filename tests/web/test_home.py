@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.company_runs import note_run_of_two_hosts
 from tests.support.teams import Team
 from tests.web.browser import launched
 from tests.web.served import PATIENCE_S, Client, served
@@ -154,6 +156,23 @@ def test_what_is_empty_has_no_card_and_no_tab(browser: Any, tmp_path: Path) -> N
         assert page.locator("[data-key=events]").count() == 0
         assert not page.locator("#phase").is_visible()
         assert not page.locator("#when").is_visible()
+
+
+def test_a_run_of_several_hosts_names_the_host_of_each_agent_and_has_a_bill_for_each(
+    browser: Any, tmp_path: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
+    team = team_in("at-work", tmp_path)
+    note_run_of_two_hosts(team, sleeper.pid)
+    with board_of(browser, team) as (page, _):
+        card = page.locator("[data-key=company]")
+        assert card.locator("h2").inner_text() == "At work: 1"
+        assert card.locator("tbody td").first.inner_text() == "architect (codex)"
+        card.locator("[data-key=bill] summary").click()
+        rows = card.locator("[data-key=bill] table").last.locator("tbody tr").all_inner_texts()
+        assert [row.split() for row in rows] == [
+            ["claude", "1", "900", "–", "0.25", "USD"],
+            ["codex", "1", "1,200", "–", "0.50", "USD"],
+        ]
 
 
 def test_plans_stand_one_below_the_other_whatever_their_sign_is(

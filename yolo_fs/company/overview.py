@@ -18,6 +18,9 @@ from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.system.lock import holder
 from yolo_fs.workspace.own_files import company_lock_path
 
+_BILLS = {"by_role": "agent", "by_step": "step", "by_host": "host"}
+"""Name of a bill → the key of an act by which it adds up."""
+
 
 def lines_of_costs(listed: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield what each run of an overview has cost, their sum, and the bill of all of them."""
@@ -25,20 +28,22 @@ def lines_of_costs(listed: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         hosts = dict.fromkeys(act["host"] for act in run["acts"]) or (run["host"],)
         yield f"{run['id']} ({', '.join(hosts)}): {_spelled(run, len(run['acts']))}"
     if listed:
-        bill = {key: _sum([run[key] for run in listed]) for key in ("by_role", "by_step")}
+        bill = {name: _sum([run[name] for run in listed]) for name in _BILLS}
         total = _added(bill["by_step"].values())
         yield f"all runs: {_spelled(total, total['starts'])}"
         yield from lines_of_bill(bill)
 
 
 def lines_of_bill(run: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each role and step of a bill; a role has the budget of its context beside
-    it, in tokens, as the roster gives it to each start.
+    """Yield a line for each role and step of a bill, and for each host where there are several; a
+    role has the budget of its context beside it, in tokens, as the roster gives it to each start.
     """
-    for key, name in (("by_role", "role"), ("by_step", "step")):
-        for value, row in run[key].items():
+    for name, key in _BILLS.items():
+        if key == "host" and len(run[name]) < 2:
+            continue
+        for value, row in run[name].items():
             budget = f" (context budget {row['budget']})" if "budget" in row else ""
-            yield f"{name} {value}: {_spelled(row, row['starts'])}{budget}"
+            yield f"{name.removeprefix('by_')} {value}: {_spelled(row, row['starts'])}{budget}"
 
 
 def _spelled(row: Mapping[str, Any], starts: int) -> str:
@@ -109,9 +114,7 @@ def _as_item(act: Mapping[str, Any]) -> Item:
     return safe(f"{act['agent']}: {act['task'] or act['step']}, since {data['since']}"), data
 
 
-_HEAD = (
-    "id", "phase", "intent", "host", "started", "tokens", "cost_usd", "by_role", "by_step",
-)  # fmt: skip
+_HEAD = ("id", "phase", "intent", "host", "started", "tokens", "cost_usd", *_BILLS)
 
 
 def _as_json(repository: Repository, run: Run, *, has_runner: bool) -> dict[str, Any]:
@@ -120,7 +123,7 @@ def _as_json(repository: Repository, run: Run, *, has_runner: bool) -> dict[str,
         process = None if act.ended else found_in(run.folder(repository, act))
         pid = process.pid if process and process.is_alive else None
         acts.append({**value, "pid": pid})
-    bills = {"by_role": _bill(run, "agent"), "by_step": _bill(run, "step")}
+    bills = {name: _bill(run, key) for name, key in _BILLS.items()}
     goes_on = run.ended is None and (has_runner or any(act["pid"] for act in acts))
     return {**run.as_json(), "goes_on": goes_on, "acts": acts, **bills}
 

@@ -154,10 +154,12 @@ function atWork(state) {
   if (!run) return null;
   const running = run.acts.filter((act) => !act.ended && act.pid);
   const bill = ([name, one]) => [name, String(one.starts), one.tokens.toLocaleString("en"), one.budget ? one.budget.toLocaleString("en") : "–", `${one.cost_usd.toFixed(2)} USD`];
+  const hosts = Object.entries(run.by_host), isMixed = hosts.length > 1;
   return el("section.card", { "data-key": "company", "aria-label": "At work" }, el("h2", {}, running.length ? `At work: ${running.length}` : `Last run: ${plain(run.outcome || "not ended", 60)}`),
-    running.length ? table(["Agent", "Act", "Since", "Last tool", "Tokens", "Cost"], running.map((act) => [act.agent, act.task || words(act.step), span(state.clockMs() / 1000 - act.started), act.tool || "–", act.tokens.toLocaleString("en"), `${act.cost_usd.toFixed(2)} USD`])) : null,
+    running.length ? table(["Agent", "Act", "Since", "Last tool", "Tokens", "Cost"], running.map((act) => [isMixed ? `${act.agent} (${act.host})` : act.agent, act.task || words(act.step), span(state.clockMs() / 1000 - act.started), act.tool || "–", act.tokens.toLocaleString("en"), `${act.cost_usd.toFixed(2)} USD`])) : null,
     el("details", { "data-key": "bill" }, el("summary", {}, `Bill: ${run.tokens.toLocaleString("en")} tokens, ${run.cost_usd.toFixed(2)} USD`),
-      table(["Role", "Starts", "Tokens", "Context budget", "Cost"], Object.entries(run.by_role).map(bill)), table(["Step", "Starts", "Tokens", "", "Cost"], Object.entries(run.by_step).map(bill))));
+      table(["Role", "Starts", "Tokens", "Context budget", "Cost"], Object.entries(run.by_role).map(bill)), table(["Step", "Starts", "Tokens", "", "Cost"], Object.entries(run.by_step).map(bill)),
+      isMixed ? table(["Host", "Starts", "Tokens", "", "Cost"], hosts.map(bill)) : null));
 }
 
 function gates(state, phase) {
