@@ -335,3 +335,37 @@ def company_of_three(repo: Repo) -> Iterator[Company]:
 def test_what_a_run_would_start_in_work_trees_is_shown_without_making_any(apart: Apart) -> None:
     played = apart.go("a", "login", "--worktrees", "--dry-run", program=SCRIPTED)
     assert played.code == 0 and apart.trees() == []
+
+
+IDLE_DEV = """
+import os, time
+from pathlib import Path
+from yolo_fs.demo.agent import main
+if os.environ["YOLO_FS_AGENT"] != "yolo-dev":
+    main()
+else:
+    gate, until = Path(os.environ["PATIENT_GATE"]), time.monotonic() + 60
+    (gate / os.environ["YOLO_FS_TASK"].replace("/", "-")).touch()
+    while len([*gate.iterdir()]) < 3 and time.monotonic() < until:
+        time.sleep(0.02)
+"""
+
+
+def test_a_department_in_which_nothing_succeeds_has_one_agent_at_work_at_a_time(
+    apart: Apart,
+) -> None:
+    """Its circuit is open, and whoever is started next is the probe."""
+    program = played_by(apart.repo.file("../idle.py", IDLE_DEV))
+    played = apart.go("a", "login", "--worktrees", "--max-agents", "3", program=program)
+    at_work, together, failed = 0, [], 0
+    for event in played.events:
+        ended = event["event"] in ("agent.failed", "agent.done")
+        at_work += (event["event"] == "agent.started") - ended
+        failed = (
+            0 if event["event"] == "agent.done" else failed + (event["event"] == "agent.failed")
+        )
+        if event["event"] == "agent.started":
+            together.append((failed >= 2, at_work))
+    assert max(count for is_open, count in together if not is_open) == 3, played
+    assert {count for is_open, count in together if is_open} == {1}, together
+    assert played.code == 75, played

@@ -6,6 +6,7 @@ by a decision of its agent's report-to. Then it is given up, until what it depen
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -16,6 +17,7 @@ from yolo_fs.core.reasons import YoloError, safe
 from yolo_fs.escalation_service.moves import Escalations
 from yolo_fs.escalations.lines import EscalationRequest
 from yolo_fs.phase.acts import Act
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 
 _TRIES = 2
@@ -44,6 +46,8 @@ class Attempts:
         """Act → the decision that its agent's report-to is asked for, until the branch has it."""
         self._advised: dict[_Key, _Basis] = {}
         """Act → what it lacked when its agent's report-to was asked."""
+        self._failed_in_a_row: Counter[Dept | None] = Counter()
+        """Department → failed tries since its last act that was done."""
 
     def follow(self) -> None:
         """Forget the escalations and take the decisions that have come to the branch."""
@@ -84,6 +88,7 @@ class Attempts:
         `again`: the same act, where the branch waits for more of it.
         """
         self._failures.pop(act.key, None)
+        self._failed_in_a_row[act.department] = 0
         if again is not None and self._is_started_too_often(act):
             self._escalate(again, [f"it was started {_MOST_STARTS} times, and is not over"])
 
@@ -92,10 +97,16 @@ class Attempts:
         last one.
         """
         tried = [*self.reasons_of(act), why]
+        self._failed_in_a_row[act.department] += 1
         self._failures[act.key] = (act.basis, tried)
         most = 2 * _TRIES + 1 if self._advised.get(act.key) == act.basis else _TRIES
         if len(tried) >= most or self._is_started_too_often(act):
             self._escalate(act, tried)
+
+    def is_failing(self, department: Dept | None) -> bool:
+        """Return whether so much failed in a row in a department that its circuit is open."""
+        most = self._branch.settings.policy.circuit_failures
+        return self._failed_in_a_row[department] >= most
 
     def _is_started_too_often(self, act: Act) -> bool:
         return self._starts.get(act.key, 0) >= _MOST_STARTS

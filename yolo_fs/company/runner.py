@@ -551,6 +551,7 @@ class Runner:
         busy = {worker.act.key for worker in self._workers}
         for act in self._open_acts:
             is_free = act.key not in busy and not self._is_occupied(act)
+            is_free = is_free and not self._is_another_tried(act)
             is_free = is_free and not self._attempts.is_hopeless(act) and not self._is_made_for(act)
             if is_free and not act.is_of_person and not self._checkpoint_before(act):
                 yield act
@@ -564,6 +565,13 @@ class Runner:
             or overlap(act.writes, one.act.writes)
             for one in self._workers
         )
+
+    def _is_another_tried(self, act: Act) -> bool:
+        """Return whether the circuit of a department is open, and somebody of it at work: whether
+        that succeeds is known before the next one is paid for.
+        """
+        is_failing = self._attempts.is_failing(act.department)
+        return is_failing and any(act.department == one.act.department for one in self._workers)
 
     def _works_apart(self, act: Act) -> bool:
         """Return whether an act is done in a work tree of its own, as it writes a task's files."""
