@@ -336,6 +336,32 @@ def test_the_next_phase_is_current_once_this_one_is_signed_off() -> None:
     assert (found["ph"], found["tt"], found["st"]) == (2, 2, "planning")
 
 
+@pytest.mark.parametrize(
+    ("switch", "more", "st", "step"),
+    [
+        ("integration_gate", {}, "complete", "integration_gate"),
+        (
+            "integration_gate",
+            {"integration-gate-result.jsonl": [{"r": "FAIL"}]},
+            "verifying",
+            "signoff",
+        ),
+        ("po", {}, "complete", "delivery"),
+        ("po", {"po-qa-verdict.jsonl": [{"verdict": "patch"}]}, "verifying", "delivery"),
+    ],
+)
+def test_a_phase_is_complete_from_its_sign_off_until_a_result_is_not_enough(
+    switch: str, more: Content, st: str, step: str
+) -> None:
+    config = config_from({switch: {"enabled": True}})
+    scope = {"analysis.json": [{}], "scope-document.json": [{"status": "PO-APPROVED"}]}
+    found = project(
+        facts(complete() | scope | more, config=config), {"ms": "v1", "started": "2026-01-01"}
+    )
+    assert found is not None
+    assert (found["st"], found["step"]) == (st, step)
+
+
 def test_a_phase_stays_signed_off_when_the_project_has_gone_on() -> None:
     content = complete()
     content["../../state.json"] = [{"st": "planning", "ph": 2}]

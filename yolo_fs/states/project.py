@@ -105,13 +105,19 @@ NO_MILESTONE = "default"
 _STATUS = {
     "planning": ("po", "critique", "research", "architecture", "planning"),
     "executing": ("design_review", "test_authoring", "implementation"),
-    "verifying": ("code_review", "documentation", "qa", "security", "signoff"),
-    "complete": ("integration_gate", "delivery"),
+    "verifying": (
+        "code_review",
+        "documentation",
+        "qa",
+        "security",
+        "signoff",
+        "integration_gate",
+        "delivery",
+    ),
+    "complete": (),
 }
-"""Status of the project → the steps of a phase in which it has that status.
-
-The Lead's sign-off makes it complete, as document 002 has it. What may follow is named by the step.
-"""
+"""Status of the project → the steps of a phase in which it has that status."""
+_AFTER_SIGN_OFF = ("integration_gate", "delivery")
 
 
 def project_state(phases: Phases, before: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -170,14 +176,26 @@ def _derived(phases: Phases) -> dict[str, Any]:
     return {
         "ph": int(phase.id.number),
         "tt": len(phases),
-        "st": "complete" if phase.is_complete else _status(phase.progress.step),
+        "st": _status(phase),
         "step": phase.progress.step,
         "pr": 100 * done // len(plans) if plans else 0,
     }
 
 
-def _status(step: str) -> str:
-    return next(status for status, steps in _STATUS.items() if step in steps)
+def _status(phase: Phase) -> str:
+    """Return the status of a phase.
+
+    The Lead's sign-off makes it complete, as document 002 has it, until what follows has a result
+    that is not enough.
+    """
+    key = phase.progress.step
+    has_begun = any(
+        step.step.key == key and step.standing is StepStanding.RUNNING
+        for step in phase.progress.steps
+    )
+    if phase.is_complete or (key in _AFTER_SIGN_OFF and not has_begun):
+        return "complete"
+    return next(status for status, steps in _STATUS.items() if key in steps)
 
 
 def _begin(phases: Phases) -> str:
