@@ -31,6 +31,18 @@ MEANT = {
     f"{PHASE}/escalations.jsonl": f"{PHASE}/escalation.jsonl",
     f"{PHASE}/architecture.json": f"{PHASE}/architecture.toon",
     f"{PHASE}/plans/01-02.plan.jsonl": f"{PHASE}/01-02.plan.jsonl",
+    f"{PHASE}/frontend/critique.jsonl": f"{PHASE}/fe-critique.jsonl",
+    f"{PHASE}/UX/01-02.plan.jsonl": f"{PHASE}/ux-01-02.plan.jsonl",
+    f"{PHASE}/backend/critique.jsonl": f"{PHASE}/critique.jsonl",
+    f"{PHASE}/frontend/ux-critique.jsonl": f"{PHASE}/ux-critique.jsonl",
+    f"{PHASE}/01-02-login.plan.jsonl": f"{PHASE}/01-02.plan.jsonl",
+    f"{PHASE}/01-login-02.plan.jsonl": f"{PHASE}/01-02.plan.jsonl",
+    f"{PHASE}/plan-01-02-login.jsonl": f"{PHASE}/01-02.plan.jsonl",
+    f"{PHASE}/01-02-T1.summary.jsonl": f"{PHASE}/01-02.summary.jsonl",
+    f"{PHASE}/01-fe-02.plan.jsonl": f"{PHASE}/fe-01-02.plan.jsonl",
+    f"{PHASE}/01-02-frontend.plan.jsonl": f"{PHASE}/fe-01-02.plan.jsonl",
+    f"{PHASE}/fe-01-02-login.summary.jsonl": f"{PHASE}/fe-01-02.summary.jsonl",
+    f"{PHASE}/test-plan-01-02.jsonl": f"{PHASE}/test-plan.jsonl",
     f"{PHASE}/state.json": "state.json",
     "phases/1-auth/critique.jsonl": f"{PHASE}/critique.jsonl",
     "phases/01_Auth/01-01.plan.jsonl": f"{PHASE}/01-01.plan.jsonl",
@@ -44,7 +56,7 @@ NOBODYS = (
     ".dept-status-backend.json", "handoff.json", "config.json", "planning-notes.md",
     "stats.json", "maps.jsonl", "logs/output.jsonl", ".session-log.jsonl",
     ".#critique.jsonl", "#critique.jsonl#", "._critique.jsonl", ".critique.jsonl.swp", "critique.jsonl~",
-    "notes 2.jsonl", "sketch (1).png", ".~lock.critique.jsonl#", "critique.jsonl___jb_tmp___",
+    "notes 2.jsonl", "sketch (1).png", "plan-b.jsonl", "summary-of-plan-01-02.jsonl", "frontend/notes.jsonl", ".~lock.critique.jsonl#", "critique.jsonl___jb_tmp___",
 )  # fmt: skip
 
 
@@ -71,6 +83,12 @@ def test_a_near_name_is_told_with_the_one_that_was_meant(name: str) -> None:
 
     assert intended_path(path) == meant
     assert finding and (finding.reason, finding.expected) == (Reason.UNKNOWN_NAME, meant)
+
+
+@pytest.mark.parametrize("name", ["phases/auth/critique.jsonl", "critique.jsonl"])
+def test_whoever_has_to_fill_in_a_phase_is_told_where_they_are_listed(name: str) -> None:
+    finding = misnamed(f".yolo-planning/{name}")
+    assert finding and "'yolo-fs phase list'" in finding.hint
 
 
 @pytest.mark.parametrize("name", NOBODYS)

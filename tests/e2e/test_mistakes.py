@@ -267,6 +267,10 @@ MISTAKES: dict[str, tuple[str, str | bytes]] = {
     "an ending of Markdown": ("critique.md", "# Critique\n"),
     "a copy": ("critique (1).jsonl", GOOD),
     "a temporary name": ("critique.jsonl.new", GOOD),
+    "a plan with its title": ("01-01-tokens.plan.jsonl", plan()),
+    "a plan with its department in the middle": ("01-be-01.plan.jsonl", plan()),
+    "a summary of a task": ("01-01-T1.summary.jsonl", summary()),
+    "a folder for the department": ("frontend/critique.jsonl", GOOD),
     "another phase's plan": ("02-01.plan.jsonl", plan({"p": "02"})),
     # TOON.
     "TOON that is YAML": ("architecture.toon", "tech_decisions:\n  - id: 1\n"),
@@ -293,7 +297,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ):
             subprocess.run(["git", *words], cwd=root, check=True)
         said_by("init", "-q", "--no-hooks", "-C", str(root))
-    (root / FOLDER / "notes").mkdir(parents=True)
+    (root / FOLDER).mkdir(parents=True)
     return root
 
 
@@ -308,6 +312,7 @@ def root(ready: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 def written(root: Path, name: str, content: str | bytes) -> Path:
     path = root / FOLDER / name
+    path.parent.mkdir(exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     os.utime(path, (1_000_000_000, 1_000_000_000))
     return path

@@ -6,7 +6,7 @@ name was probably meant to be. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache, cached_property, lru_cache
@@ -320,11 +320,12 @@ _PREFIXES = {
     word: row.prefix
     for row in WORKING
     for word in (row.name.value, row.prefix.rstrip("-"), *row.nicknames)
+    if word
 }
 """What people write as the prefix of a department → the correct prefix."""
 _BELOW = re.compile(
     rf"(?P<top>{re.escape(PLANNING_ROOT)}/(?:milestones/[^/]+/)?)"
-    r"(?:phases?/(?:(?P<phase>[^/]+)/(?:[^/]+/)?)?)?(?P<name>[^/]+)"
+    r"(?:phases?/(?:(?P<phase>[^/]+)/(?:(?P<inner>[^/]+)/)?)?)?(?P<name>[^/]+)"
 )
 _PHASE_LIKE = re.compile(
     r"(?:phase[-_ ]?)?(?P<number>[0-9]{1,2})(?:[-_ .]+(?P<slug>.+))?", re.IGNORECASE
@@ -342,7 +343,7 @@ def intended_path(path: str) -> str | None:
     if name.startswith(_OF_PROGRAMS) or any(fnmatchcase(name, pattern) for pattern in RUNTIME):
         return None
     folder, number = _guess_phase_folder(match["phase"] or "")
-    meant = _guess_file_name(name, number)
+    meant = _guess_file_name(name, number, match["inner"] or "")
     if meant is None:
         return None
     place = place_of_name(meant.replace("MM", "01").replace("NN", "01"))
@@ -385,6 +386,8 @@ def misnamed(path: str) -> Finding | None:
         return _document_instead(path)
     message = "nobody reads or commits a file of this name"
     hint = "Rename the file. If that one exists already, add the content to it instead."
+    if "/phases/NN-" in meant:
+        hint += " 'yolo-fs phase list' shows the number and the name of each phase."
     return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, meant, hint)
 
 
@@ -517,7 +520,11 @@ def _guess_phase_folder(text: str) -> tuple[str, str]:
     return f"{number}-{slug.strip('-') or 'SLUG'}", number
 
 
-def _guess_file_name(name: str, number: str) -> str | None:
+def _guess_file_name(name: str, number: str, folder: str = "") -> str | None:
+    """Return the artifact's name that a name means, or None.
+
+    `number`: of its phase. `folder`: the name of one within the phase, which may be a department's.
+    """
     match = _DATA.fullmatch(name)
     if not match:
         return None
@@ -525,15 +532,29 @@ def _guess_file_name(name: str, number: str) -> str | None:
     words = [word for word in re.split(r"[-_. ]+", stem) if word]
     prefix = _PREFIXES.get(words[0]) if len(words) > 1 else None
     rest = words if prefix is None else words[1:]
+    prefix = _PREFIXES.get(folder.lower()) if prefix is None else prefix
     numbers = [f"{int(word):02}" for word in rest if re.fullmatch(r"[0-9]{1,2}", word)]
     name_words = [word for word in rest if not word.isdigit() and word != "phase"]
     if name_words in (["plan"], ["summary"]) and len(numbers) <= 2:
         own = [number, "MM"] if not numbers else [number, *numbers][-2:]
         return f"{prefix or ''}{'-'.join(own)}.{name_words[0]}.jsonl"
-    for form in (stem, f"{prefix or ''}{'-'.join(rest)}"):
+    for form in (f"{prefix or ''}{'-'.join(rest)}", stem):
         if exact := next((form + end for end in _ENDINGS if place_of_name(form + end)), None):
             return exact
-    return _close_name(prefix or "", "-".join(name_words)) if name_words else None
+    close = _close_name(prefix or "", "-".join(name_words)) if name_words else None
+    return close or _guess_plan_name(prefix, name_words, numbers)
+
+
+def _guess_plan_name(
+    prefix: str | None, words: Sequence[str], numbers: Sequence[str]
+) -> str | None:
+    """Return the name of a plan or summary whose two numbers stand among other words, or None."""
+    kinds = [word for word in words if word in ("plan", "summary")]
+    if len(kinds) != 1 or len(numbers) != 2:
+        return None
+    if prefix is None:
+        prefix = next((_PREFIXES[word] for word in words if word in _PREFIXES), "")
+    return f"{prefix}{'-'.join(numbers)}.{kinds[0]}.jsonl"
 
 
 def _close_name(prefix: str, stem: str) -> str | None:
