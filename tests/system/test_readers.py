@@ -117,8 +117,12 @@ def test_a_whole_line_that_cannot_be_read_is_wrong_before_the_last_line_has_ende
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b'{"a":1,}\n', "Expecting property name enclosed in double quotes at column 8"),
-        (b'{"a":1}{"b":2}\n', "another value follows the first at column 8"),
+        (b'{"a":1,}\n', "Expecting property name enclosed in double quotes at column 8: '}'"),
+        (b'{"a":1}{"b":2}\n', """another value follows the first at column 8: '{"b":2}'"""),
+        (
+            b'{"a":1} ' + b"word " * 9 + b"\n",
+            f"another value follows the first at column 9: {'word ' * 6 + 'wo'!r}…",
+        ),
         (b'{"a":"\xe9"}\n', "0xe9 at byte 7 of the line (offset 6): invalid continuation byte"),
         (b'{"a":"\x07"}\n', "U+0007 at column 7"),
         (b'{"x":1}\n{"a":' + b"[" * 64 + b"\n", "deeper than 64 at column 69"),

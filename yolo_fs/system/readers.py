@@ -202,7 +202,23 @@ def _fault_for_syntax(error: json.JSONDecodeError) -> Fault:
             hint="write straight quotes around each key and text",
         )
     message = "another value follows the first" if error.msg == "Extra data" else error.msg
-    return Fault(Reason.JSON_PARSE_ERROR, message=f"{message} at column {error.colno}")
+    found = _excerpt_at(error)
+    return Fault(Reason.JSON_PARSE_ERROR, message=f"{message} at column {error.colno}{found}")
+
+
+def _excerpt_at(error: json.JSONDecodeError) -> str:
+    """Return what stands where a text stops being JSON; nothing of one with a credential."""
+    from yolo_fs.core.credentials import redact  # compiles patterns that few processes need
+
+    start = error.doc.rfind("\n", 0, error.pos) + 1
+    line = error.doc[start:].partition("\n")[0]
+    found = line[error.pos - start :]
+    if not found or redact(line) != line:
+        return ""
+    return f": {found!r}" if len(found) <= _EXCERPT_CHARS else f": {found[:_EXCERPT_CHARS]!r}…"
+
+
+_EXCERPT_CHARS = 32
 
 
 def _faults(value: Any, at: str, limits: Limits) -> Iterator[Fault]:
