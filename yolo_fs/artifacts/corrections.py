@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from yolo_fs.artifacts.adoption import TeamWord
-from yolo_fs.artifacts.forms import NAME_FIRST, NAMES_NOTHING, read_item
+from yolo_fs.artifacts.forms import NAME_FIRST, NAMES_NOTHING, moment_of, read_item
 from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.core.ids import PLAN
 from yolo_fs.core.reasons import Finding, Reason
@@ -24,8 +24,9 @@ from yolo_fs.schemas.base import (
     Wire,
     listed_values,
     shapes_within,
+    spellings_of,
 )
-from yolo_fs.schemas.layout import Record
+from yolo_fs.schemas.layout import Record, spelling_of
 from yolo_fs.schemas.lines.planning import MustHaves, PlanTask, Summary, TurboTask
 from yolo_fs.schemas.lines.quality import Verification, VerificationCheck
 
@@ -34,6 +35,8 @@ _KEPT_FORMS = frozenset({
     Form.OBJECT_AS_PATH, Form.SHARE_AS_PERCENT,
 })  # fmt: skip
 """Accepted forms that are not converted: the documented form would say less, or need more lines."""
+
+_TIMES = (Form.MOMENT_AS_DAY, Form.DAY_AS_MOMENT)
 
 KEY_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "obj": ("objective", "goal", "purpose", "description", "desc", "summary"),
@@ -101,7 +104,7 @@ VALUE_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "medium": ("minor",),
     "moderate": ("medium", "minor"),
     "low": ("minor", "nit"),
-    "info": ("nit", "minor"),
+    "info": ("nit", "minor", "low"),
     "nit": ("minor",),
     "trivial": ("nit", "minor"),
     "nitpick": ("nit",),
@@ -118,6 +121,7 @@ VALUE_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "post_critique": ("post-critic",),
     "pre_critique": ("pre-critic",),
     "passing": ("PASS", "pass"),
+    "verified": ("PASS", "pass"),
     "failing": ("FAIL", "fail"),
     "skipped": ("skip", "SKIPPED", "no_tests"),
     "style": ("nit",),
@@ -181,7 +185,7 @@ def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> di
     _split_plan_id(shape, fresh, by.place)
     _add_what_is_told_elsewhere(shape, fresh, by)
     within = shapes_within(shape)
-    result = {}
+    result, notes = {}, {}
     for key, item in fresh.items():
         field = shape.model_fields.get(key)
         if field is not None and item == "" and _is_left_out(field):
@@ -189,6 +193,9 @@ def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> di
         if field is None or (item is None and not field.is_required()):
             result[key] = item
             continue
+        moment = moment_of(item) if shape.accepts.get(key) in _TIMES else None
+        if moment and (note := f"{key}_note") not in fresh:
+            item, notes[note] = moment, item
         item = _resolve_alias(field, key, item, by.aliases)
         item = _fitting(field.annotation, item, key)
         item = _strip_root(item, by.root) if _is_path(key) else item
@@ -204,6 +211,7 @@ def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> di
         # An invalid optional value moves to a note: its absence has no meaning, and the words are
         # kept.
         result[key if is_said or f"{key}_note" in fresh else f"{key}_note"] = item
+    result |= notes
     if "ch" in shape.model_fields and result.get("s") == "complete" and "tc" in result:
         result.setdefault("tt", result["tc"])  # a plan is complete when all of its tasks are
     return result
@@ -267,6 +275,7 @@ def _rename_old_keys(
     shape: type[Wire], value: Mapping[str, Any], aliases: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the object with old names and synonyms of required keys renamed as in the protocol."""
+    value = _spell_keys(shape, value)
     wanted: dict[str, str] = {}
     keys = shape.model_fields.keys()
     own = {old: new for old, new in aliases.items() if new in keys and old not in keys}
@@ -283,6 +292,23 @@ def _rename_old_keys(
                 break
     fits = {old: new for old, new in wanted.items() if _can_fit(shape, new, value[old])}
     return {fits.get(key, key): item for key, item in value.items()}
+
+
+def _spell_keys(shape: type[Wire], value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the object with keys such as `tasksCompleted` or `Test-Files` spelled as they are
+    known: as keys of the shape, old ones, or synonyms.
+    """
+    keys = shape.model_fields.keys()
+    synonyms = (word for key in keys & KEY_SYNONYMS.keys() for word in KEY_SYNONYMS[key])
+    known = {**{spelling_of(word): word for word in synonyms}, **spellings_of(shape)}
+    spelled = {key: known[spelling_of(key)] for key in value if spelling_of(key) in known}
+    fresh = {
+        key: meant
+        for key, meant in spelled.items()
+        if meant not in value and (meant not in keys or _can_fit(shape, meant, value[key]))
+    }
+    is_one = {meant for meant in fresh.values() if list(fresh.values()).count(meant) == 1}
+    return {fresh[key] if fresh.get(key) in is_one else key: item for key, item in value.items()}
 
 
 _SHARE = re.compile(r"([0-9]{1,4}) ?(?:/|of) ?([0-9]{1,4})")
@@ -461,10 +487,20 @@ def _listed(member: Any, item: Any, key: str) -> Any:
     if item is None or (isinstance(item, str) and item in NAMES_NOTHING and key in ("d", "td")):
         return []
     if isinstance(item, str) and item and (member is Any or _plain(member) is str):
-        item = re.split(r"[,;] +", item) if _is_path(key) else [item]
+        item = re.split(_SEPARATOR, item) if _is_path(key) or _is_a_word(member) else [item]
     if isinstance(item, list):
         return [_fitting(member, part, key) for part in item]
     return item
+
+
+_SEPARATOR = r"[,;] +"
+
+
+def _is_a_word(member: Any) -> bool:
+    """Return whether a member of a list is a name or a listed value: none has a comma in it."""
+    described = FieldInfo.from_annotation(member)
+    has_pattern = any(getattr(each, "pattern", None) for each in described.metadata)
+    return has_pattern or bool(listed_values(described))
 
 
 def _as_text(item: Any, key: str) -> Any:

@@ -21,7 +21,7 @@ from yolo_fs.core.ids import PlanId
 from yolo_fs.core.reasons import Fault, Finding, Grade, Level, Reason, shortened
 from yolo_fs.core.timestamps import moment
 from yolo_fs.schemas.contradictions import contradicted
-from yolo_fs.schemas.layout import Record, Strictness
+from yolo_fs.schemas.layout import Record, Strictness, spelling_of
 
 if TYPE_CHECKING:
     from yolo_fs.core.credentials import Hit
@@ -377,7 +377,10 @@ def _sections(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator
         for section in ARCHITECTURE_SECTIONS:
             if section not in value:
                 expected = f"the section, such as {section}[0]: when there is none"
-                missing = Fault(Reason.SECTION_MISSING, f"/{section}", f"no {section!r}", expected)
+                there = [key for key in value if spelling_of(key) == spelling_of(section)]
+                message = f"no {section!r}, but {there[0]!r}" if there else f"no {section!r}"
+                expected = "the section under the name of the protocol" if there else expected
+                missing = Fault(Reason.SECTION_MISSING, f"/{section}", message, expected)
                 yield line, missing._replace(level=Level.WARNING)
 
 

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any, NamedTuple, get_args, get_origin
 
@@ -480,6 +480,21 @@ def _day_as_moment(value: Any, known: _Known) -> _Value | None:
     if day is None and (read := _moment_as_day(value, known)) and not _MOMENT.fullmatch(value):
         day = read.value
     return _Value(f"{day}T00:00:00Z") if day else None
+
+
+def moment_of(value: Any) -> str | None:
+    """Return the moment that a number means, in seconds or milliseconds since 1970; None for other
+    values, and for a moment of another century.
+    """
+    if not isinstance(value, int | float):
+        return None
+    seconds = value / 1000 if value > _LATEST_S else value
+    if not _EARLIEST_S < seconds < _LATEST_S:
+        return None
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+_EARLIEST_S, _LATEST_S = 946_684_800, 4_102_444_800
 
 
 def _read_whole_moment(value: Any, _: _Known) -> _Value | None:

@@ -64,14 +64,13 @@ def mended(data: bytes, kind: Kind, by: Correction | None = None) -> bytes | Non
     if len(data) > MAX_BYTES:
         return None
     try:
-        is_wide = data.startswith(_WIDE_MARKS) and b"\0" in data
-        text = data.decode("utf-16") if is_wide else data.removeprefix(_MARK).decode()
+        text = data.removeprefix(_MARK).decode(_encoding_of(data))
     except UnicodeDecodeError:
         return None
     text = text.replace("\r\n", "\n")
     if not text.strip() or _CONFLICT.search(text):
         return None  # of two versions, the author says which holds
-    if kind.format in (Format.JSON, Format.JSONL, Format.TOON):
+    if kind.format is not Format.TEXT:
         text = _strip_fence(text)
     if kind.format in (Format.JSON, Format.JSONL):
         is_ended = text.endswith("\n") or kind.format is Format.JSON
@@ -83,6 +82,15 @@ def mended(data: bytes, kind: Kind, by: Correction | None = None) -> bytes | Non
     except UnicodeEncodeError:
         return None  # half of an escape pair: its writer knows the other half
     return fresh if fresh != data else None
+
+
+def _encoding_of(data: bytes) -> str:
+    """Return the encoding of a text, which in every format begins with a sign of ASCII."""
+    if b"\0" not in data:
+        return "utf-8"
+    if data.startswith(_WIDE_MARKS):
+        return "utf-16"
+    return {b"\0": "utf-16-be"}.get(data[:1]) or ("utf-16-le" if not data[1] else "utf-8")
 
 
 def diff(before: bytes, after: bytes, path: str) -> str:

@@ -253,12 +253,14 @@ class Artifact(NamedTuple):
 
     def is_headless(self, first: Mapping[str, Any]) -> bool:
         """Return whether a file that begins with this object lacks its header: it is a whole line
-        of those below, without any key that the header needs.
+        of those below, without any key that only the header needs.
         """
         if not (self.header and self.body):
             return False
         header, *body = map(required_keys, self.shapes)
-        return not header & first.keys() and any(own and own <= first.keys() for own in body)
+        return any(
+            own and own <= first.keys() and not (header - own) & first.keys() for own in body
+        )
 
 
 def required_keys(shape: type[Wire]) -> frozenset[str]:

@@ -25,7 +25,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from yolo_fs.core.ids import spells_git, stays_inside
 from yolo_fs.core.reasons import Fault, Grade, Level, Reason
-from yolo_fs.schemas.layout import Strictness
+from yolo_fs.schemas.layout import Strictness, spelling_of
 
 
 class Form(Enum):
@@ -623,7 +623,7 @@ def _kind(annotation: Any) -> str:
             if field.is_required()
         )
         return f"an object with {keys}"
-    return _KIND_NAMES.get(origin, "a value of another type")
+    return "any value" if origin is Any else _KIND_NAMES.get(origin, "a value of another type")
 
 
 def _find_unknown_keys(
@@ -704,7 +704,16 @@ def _fault_for_unknown_key(
             grade=Grade.MUST if is_needed else Grade.SHOULD,
         )
     level = Level.ERROR if mode.strict else Level.WARNING
-    return Fault(Reason.UNKNOWN_KEY, at, f"{key!r} is not in the protocol", level=level)
+    meant = spellings_of(shape).get(spelling_of(key), "")
+    meant = shape.renamed_keys.get(meant, meant)
+    expected = f"the key {meant!r}" if meant and meant not in value else ""
+    return Fault(Reason.UNKNOWN_KEY, at, f"{key!r} is not in the protocol", expected, level=level)
+
+
+@functools.cache
+def spellings_of(shape: type[Wire]) -> Mapping[str, str]:
+    """Return the letters of each key of a shape, old ones included, with the key."""
+    return {spelling_of(key): key for key in (*shape.renamed_keys, *_keys_of(shape))}
 
 
 def _renamed(shape: type[Wire], value: Mapping[str, Any]) -> Mapping[str, Any]:

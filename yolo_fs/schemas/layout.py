@@ -30,3 +30,8 @@ class Strictness(NamedTuple):
     """Unknown keys reject instead of warn."""
     legacy: bool = False
     """Known old spellings warn instead of reject."""
+
+
+def spelling_of(key: str) -> str:
+    """Return the letters of a key, the same of `test_files`, `testFiles` and `Test-Files`."""
+    return "".join(filter(str.isalnum, key)).casefold()
