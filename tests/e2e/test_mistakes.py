@@ -46,6 +46,10 @@ RESEARCH = records_of("research")[0]
 REVIEW = records_of("code-review")[0]
 QA = records_of("qa-code")[0]
 ARCHITECTURE = example_of("architecture")
+SIGNOFF = records_of("owner-signoff")[1]
+DECISION = records_of("decisions")[0]
+AUDIT = records_of("security-audit")
+VERIFICATION = records_of("verification")
 
 
 def finding(**changes: Any) -> str:
@@ -254,6 +258,22 @@ MISTAKES: dict[str, tuple[str, str | bytes]] = {
     "a task before its header": ("01-01.plan.jsonl", lines(FIRST, HEADER, SECOND)),
     "a result in another case": ("qa-code.jsonl", lines(*[QA | {"r": "pass"}])),
     "a result in words": ("qa-code.jsonl", lines(*[QA | {"r": "Passed"}])),
+    "numbers for the tasks of a plan": ("01-01.plan.jsonl", plan(None, FIRST | {"id": 1}, SECOND | {"id": 2, "td": [1]})),
+    "tasks in one text": ("01-01.plan.jsonl", plan(None, FIRST, SECOND, SECOND | {"id": "T3", "td": "T1, T2"})),
+    "departments in one text": ("owner-signoff.jsonl", lines(SIGNOFF | {"departments_approved": "backend, frontend"})),
+    "a moment in milliseconds": ("decisions.jsonl", lines(DECISION | {"ts": 1771405920000})),
+    "keys of JavaScript": ("01-01.summary.jsonl", lines({
+        "p": "01", "n": "01", "t": "x", "s": "partial", "dt": "2026-02-19", "tasksCompleted": 1,
+        "tasksTotal": 2, "commitHashes": [], "filesModified": [], "Deviations": [], "built": ["x"],
+        "tst": "no_tests"})),
+    "keys in capitals, with hyphens": ("test-plan.jsonl", lines({
+        "ID": "T1", "Plan": "01-01", "Test-Files": ["tests/a.py"], "TC": 3, "RED": True, "Desc": "x"})),
+    "a finding that informs": ("security-audit.jsonl", lines(AUDIT[0], AUDIT[1] | {"sev": "info"})),
+    "a check in another word": ("verification.jsonl", lines(VERIFICATION[0] | {"r": "verified"}, *VERIFICATION[1:])),
+    "checks above their verdict": ("verification.jsonl", lines(*VERIFICATION[1:], VERIFICATION[0])),
+    "checks without a verdict": ("verification.jsonl", lines(*VERIFICATION[1:])),
+    "UTF-16 without its mark": ("critique.jsonl", GOOD.encode("utf-16-le")),
+    "UTF-16 without its mark, big end first": ("critique.jsonl", GOOD.encode("utf-16-be")),
     # Names.
     "plan.jsonl": ("plan.jsonl", plan()),
     "summary.jsonl": ("summary.jsonl", summary()),
@@ -446,3 +466,65 @@ def test_a_terminal_without_utf_8_gets_our_signs_in_ascii_and_others_escaped(rep
     assert b"  -> yolo-fs " in listed and b"\\u2192" not in listed
     unknown = forked.start(["explain", "caf\u00e9"], repo.root, repo.env | plain)
     assert b"caf\\xe9" in unknown.err or b"udcc3" in unknown.err
+
+
+def test_a_moment_in_milliseconds_is_written_as_the_moment_that_it_is(root: Path) -> None:
+    path = written(root, "decisions.jsonl", lines(DECISION | {"ts": 1771405920000}))
+    assert run(["fix", str(path), "--write"]) == 0
+    [record] = map(json.loads, path.read_text().splitlines())
+    assert (record["ts"], record["ts_note"]) == ("2026-02-18T09:12:00Z", 1771405920000)
+
+
+def test_checks_that_stand_above_their_verdict_are_not_read_as_one(root: Path) -> None:
+    path = written(root, "verification.jsonl", lines(*VERIFICATION[1:], VERIFICATION[0]))
+    assert "Move the header to the first line." in told_by_validate(root, path)
+    assert run(["fix", str(path), "--write"]) == 0
+    assert path.read_text() == lines(*VERIFICATION)
+
+
+def test_what_stands_where_a_line_stops_being_json_is_shown(root: Path) -> None:
+    path = written(root, "critique.jsonl", GOOD.replace('"Ask"', "undefined"))
+    assert "at column 80: 'undefined, " in told_by_validate(root, path)
+    token = "ghp_" + "a1B2c3D4" * 5
+    path = written(root, "critique.jsonl", GOOD.replace('"Ask"', f"{token} undefined"))
+    assert token[:8] not in told_by_validate(root, path)
+
+
+def test_a_section_in_another_spelling_is_not_told_that_there_is_none(root: Path) -> None:
+    text = ARCHITECTURE.replace("tech_decisions", "techDecisions")
+    said = told_by_validate(root, written(root, "architecture.toon", text))
+    assert "no 'tech_decisions', but 'techDecisions'" in said
+    assert "tech_decisions[0]" not in said
+
+
+HANDOFF = example_of("handoff")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["# Handoff\n", '{"from_role": "pair"}\n', HANDOFF.replace("---\n\n", "\n"), "",
+     HANDOFF.replace("handoff:\n", "").replace("  ", "")],
+    ids=["no front matter", "JSON", "half of it", "nothing", "flat"],
+)  # fmt: skip
+def test_a_handoff_without_its_front_matter_is_told_where_to_see_one(root: Path, text: str) -> None:
+    said = told_by_validate(root, written(root, "HANDOFF.md", text))
+    assert "'yolo-fs schema example HANDOFF.md' shows the whole form." in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [HANDOFF.replace("\n", "\r\n"), "\ufeff" + HANDOFF, f"```markdown\n{HANDOFF}```\n"],
+    ids=["CRLF", "a byte order mark", "a fence"],
+)
+def test_the_form_of_a_handoff_s_text_is_repaired_as_any_other_s(root: Path, text: str) -> None:
+    path = written(root, "HANDOFF.md", text)
+    assert "fixable: yolo-fs fix" in told_by_validate(root, path)
+    run(["fix", str(path), "--write"])
+    assert path.read_text() == HANDOFF
+
+
+def test_a_key_of_a_handoff_in_another_spelling_is_told_its_own(root: Path) -> None:
+    path = written(root, "HANDOFF.md", HANDOFF.replace("from_role", "fromRole"))
+    assert "'fromRole' is not in the protocol; expected the key 'from_role'" in told_by_validate(
+        root, path
+    )

@@ -308,10 +308,16 @@ _TOON = re.compile(rb"[\w-]*\[#?[0-9]+[|\t]?\](?:\{[^}\n]*\})?:")
 def _add_example_hint(finding: Finding, place: Place) -> Finding:
     """Return a finding on a whole file or line with the command that shows a valid one."""
     is_whole = not finding.at and finding.level is Level.ERROR and finding.reason in _NEEDS_EXAMPLE
-    is_described = place.artifact.format in (Format.JSON, Format.JSONL, Format.TOON)
-    if not is_whole or not is_described:
+    format_ = place.artifact.format
+    if format_ is Format.FRONT_MATTER:
+        shown = f"'yolo-fs schema example {place.name}' shows the whole form."
+        is_whole = finding.reason in _NEEDS_EXAMPLE
+    elif format_ in (Format.JSON, Format.JSONL, Format.TOON):
+        shown = f"'yolo-fs schema example {place.name}' prints a valid one."
+    else:
         return finding
-    shown = f"'yolo-fs schema example {place.name}' prints a valid one."
+    if not is_whole:
+        return finding
     hint = f"{finding.hint} {shown}" if finding.hint else shown
     return replace(finding, hint=hint)
 
@@ -319,6 +325,7 @@ def _add_example_hint(finding: Finding, place: Place) -> Finding:
 _NEEDS_EXAMPLE = frozenset({
     Reason.EMPTY_FILE, Reason.JSON_PARSE_ERROR, Reason.NOT_AN_OBJECT, Reason.SECTION_MISSING,
     Reason.TOON_INVALID, Reason.UNTERMINATED, Reason.WRONG_LINE_COUNT,
+    Reason.FRONT_MATTER_MISSING, Reason.FRONT_MATTER_SHAPE, Reason.FRONT_MATTER_UNCLOSED,
 })  # fmt: skip
 
 

@@ -199,7 +199,9 @@ def _place_of(full: str) -> Place | None:
 
 
 def _is_repairable(kind: Kind) -> bool:
-    return kind.format in (Format.JSON, Format.JSONL, Format.TEXT, Format.TOON)
+    return kind.format in (
+        Format.JSON, Format.JSONL, Format.TEXT, Format.TOON, Format.FRONT_MATTER,
+    )  # fmt: skip
 
 
 def _add_questions(file: CheckedFile) -> tuple[Finding, ...]:
