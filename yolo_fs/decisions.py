@@ -16,7 +16,9 @@ from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.evidence.facts import PhaseFacts, plans_of
 from yolo_fs.loops.repairs import ACCEPT, ACCEPT_RISK
+from yolo_fs.phase.approvals import APPROVE, approved_thing
 from yolo_fs.protocol.departments import Role, name_in
+from yolo_fs.protocol.gates import APPROVAL_GATE_BY_KEY
 from yolo_fs.system.in_place import appending
 from yolo_fs.system.readers import read_lines
 from yolo_fs.system.store import make_folders
@@ -65,17 +67,25 @@ def accept_risk(facts: PhaseFacts, department: str, agent: str) -> dict[str, str
     Raises:
         YoloError: UNKNOWN_NAME, OUT_OF_LANE.
     """
-    departments = [dept.value for dept in facts.switches.departments]
-    if department not in departments:
-        raise YoloError(
-            Reason.UNKNOWN_NAME,
-            f"no department {safe(department)!r} works here",
-            hint=f"Those that do: {', '.join(departments)}.",
-        )
+    _check_department(facts, department)
     if agent != Role.USER:
         raise _out_of_lane(agent, "a security FAIL", "the user")
     dec = f"accept the risks that security found in {department}"
     return {"agent": agent, "dec": dec, "kind": ACCEPT_RISK, "of": department}
+
+
+def approve(facts: PhaseFacts, gate: str, department: str, agent: str) -> dict[str, str]:
+    """Return the fields with which the user lets a department's work go on at an approval gate.
+
+    Raises:
+        YoloError: UNKNOWN_NAME, OUT_OF_LANE.
+    """
+    _check_department(facts, department)
+    row = APPROVAL_GATE_BY_KEY[gate]
+    if agent != Role.USER:
+        raise _out_of_lane(agent, f"approval_gates.{gate}", "the user")
+    dec = f"{row.asks} ({department})"
+    return {"agent": agent, "dec": dec, "kind": APPROVE, "of": approved_thing(department, row)}
 
 
 def assign(facts: PhaseFacts, task: str, agent: str) -> dict[str, str]:
@@ -122,6 +132,16 @@ def supersede(place: Place, record: str, agent: str) -> dict[str, str]:
         )
     dec = f"{record} of {place.name} is no longer needed"
     return {"agent": agent, "dec": dec, "kind": SUPERSEDE, "of": f"{place.name}:{record}"}
+
+
+def _check_department(facts: PhaseFacts, department: str) -> None:
+    departments = [dept.value for dept in facts.switches.departments]
+    if department not in departments:
+        raise YoloError(
+            Reason.UNKNOWN_NAME,
+            f"no department {safe(department)!r} works here",
+            hint=f"Those that do: {', '.join(departments)}.",
+        )
 
 
 def _out_of_lane(agent: str, of: str, whose: str) -> YoloError:

@@ -84,10 +84,23 @@ def test_the_user_accepts_the_risk_of_a_department(
     assert decide(capsys, team, "accept-risk", "frontend", "--reason", "x")[0] == Exit.USAGE
 
 
+@pytest.mark.parametrize("gate", ["code_review", "qa_fail", "security_warn"])
+def test_the_user_lets_a_department_go_on_at_an_approval_gate(
+    team: Team, capsys: pytest.CaptureFixture[str], gate: str
+) -> None:
+    code, said = decide(capsys, team, "approve", gate, "backend", "--reason", "I read it")
+    record = said["data"]["record"]
+    assert (code, record["agent"], record["kind"], record["of"]) == (
+        Exit.DONE, "user", "approve", f"backend:{gate}",
+    )  # fmt: skip
+    assert decide(capsys, team, "approve", gate, "frontend", "--reason", "x")[0] == Exit.USAGE
+
+
 @pytest.mark.parametrize(
     "words",
     [
         ("decide", "accept-risk", "backend", "--reason", "x"),
+        ("decide", "approve", "code_review", "backend", "--reason", "x"),
         ("answer", "ESC-01-01-T1", "1"),
         ("workflow", "skip", "research", "--reason", "x"),
         ("squash", "1", "--write"),

@@ -1189,6 +1189,20 @@ def test_what_lets_nobody_commit_costs_no_try_and_a_person_ends_it(company: Comp
     assert "docs(01): critique and gap analysis" in company.subjects()
 
 
+def test_an_approval_gate_ends_the_run_at_a_person_and_the_next_run_ships(company: Company) -> None:
+    company.configure(company={"team": "solo"}, approval_gates={"code_review": True})
+    played = company.go("a", "login")
+    assert played.code == 75, played
+    (item,) = played.data["waiting"]
+    assert item["command"] == "yolo-fs decide approve code_review backend --reason …", item
+    assert company.go().code == 75, "nobody has decided"
+    words = ("decide", "approve", "code_review", "backend", "--reason", "I read it")
+    assert company.repo.yolo_fs(*words).returncode == 0
+    played = company.go()
+    assert (played.code, played.data["outcome"]) == (0, "shipped"), played
+    assert company.repo.yolo_fs("verify").returncode == 0
+
+
 def test_what_is_in_the_way_for_moments_only_ends_no_run(company: Company) -> None:
     """Such as the lock that git takes for each commit of our own daemon."""
     company.configure(company={"team": "solo"})

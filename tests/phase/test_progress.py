@@ -164,6 +164,26 @@ def test_a_switch_skips_its_step_by_name(change: dict[str, Any], key: str, rule:
     assert (found.standing, found.by) == (StepStanding.SKIPPED, rule)
 
 
+@pytest.mark.parametrize(
+    ("effort", "complexity", "rule"),
+    [
+        ("fast", "high", "po.skip_on_effort fast"),
+        ("balanced", "medium", "po.skip_on_complexity medium"),
+        ("balanced", "high", ""),
+    ],
+)
+def test_the_product_owner_is_left_out_where_the_configuration_says_so(
+    effort: str, complexity: str, rule: str
+) -> None:
+    po = {"enabled": True, "skip_on_effort": ["fast"], "skip_on_complexity": ["medium"]}
+    analysis = {"analysis.json": [{"complexity": complexity, "confidence": 0.9}]}
+    progress = fold(facts(analysis, config=config_from({"effort": effort, "po": po})))
+    steps = {step.step.key: step for step in progress.steps}
+    for key in ("po", "delivery"):
+        is_skipped = steps[key].standing is StepStanding.SKIPPED
+        assert (is_skipped, steps[key].by) == (bool(rule), rule), key
+
+
 def test_a_mandatory_step_is_never_skipped() -> None:
     config = config_from({"effort": "turbo", "documenter": "never"})
     progress = fold(facts({}, config=config, skip_qa=True, skip_security=True))

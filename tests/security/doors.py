@@ -314,6 +314,7 @@ _VERBS: Mapping[str, Made | tuple[Row, ...]] = {
     "decide accept": (Row("01-01 --as lead --reason x"),),
     "decide assign": (Row("01-01/T1 --as lead --reason x"),),
     "decide accept-risk": (Row("backend --reason x"),),
+    "decide approve": (Row("code_review backend --reason x"),),
     "decide supersede": (Row("critique.jsonl C1 --as lead --reason x"),),
     "envelope new": (Row("-", PRODUCT),),
     "envelope check": (Row("-", PRODUCT),),

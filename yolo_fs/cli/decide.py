@@ -17,6 +17,7 @@ from yolo_fs.decisions import (
     DecisionMade,
     accept_plan,
     accept_risk,
+    approve,
     assign,
     record_decision,
     supersede,
@@ -26,6 +27,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.progress.workflow import phase_named
 from yolo_fs.protocol.departments import Role
+from yolo_fs.protocol.gates import APPROVAL_GATES
 from yolo_fs.protocol.roster import plain_name
 from yolo_fs.workspace.settings import load
 
@@ -73,6 +75,27 @@ def accept_risk_(invocation: Invocation, *, department: str, reason: str, phase:
     refuse_agents("Say what was found, and end; the run asks the person.")
     return _decide(
         invocation, phase, reason, lambda facts: accept_risk(facts, department, Role.USER)
+    )
+
+
+@verb(
+    "approve",
+    example="yolo-fs decide approve code_review backend --reason 'read it'",
+    parent=decide,
+)
+@click.argument("gate", type=click.Choice([row.key for row in APPROVAL_GATES]))
+@click.argument("department")
+@_REASON
+@PHASE
+def approve_(
+    invocation: Invocation, *, gate: str, department: str, reason: str, phase: str
+) -> Reply:
+    """Let a department's work go on where `approval_gates` of the configuration asks a person:
+    after its code review, at a FAIL of QA, or at a WARN of Security.
+    """
+    refuse_agents("Say what was found, and end; the run asks the person.")
+    return _decide(
+        invocation, phase, reason, lambda facts: approve(facts, gate, department, Role.USER)
     )
 
 

@@ -310,7 +310,7 @@ def was_escalated(facts: LoopFacts, plan: str, to: Role, since_s: int = 0) -> bo
     )
 
 
-def _known(facts: PhaseFacts) -> LoopFacts:
+def known_for_loops(facts: PhaseFacts) -> LoopFacts:
     """Return the input of the loops, for rules that ask for no time."""
     return LoopFacts(facts, 0, facts.versions, facts.work)
 
@@ -323,7 +323,7 @@ def unfinished_reviews(
     Every verdict line counts, not only the first (docs/dev/sources.md#c21). A plan's last verdict
     is the one in force. Withdrawing a plan withdraws its review, too.
     """
-    known = _known(facts)
+    known = known_for_loops(facts)
     lines = [line for filed in facts.of_kind("code-review", department) for line in filed.lines]
     plans = {str(plan.id): plan for plan in plans_of(facts, department)}
     for plan in dict.fromkeys(str(line.get("plan")) for line in lines if "r" in line):
@@ -428,7 +428,7 @@ def passed_without_answer(facts: PhaseFacts, department: Dept) -> PassedAudit | 
     """Return the audit that no longer says FAIL, though nothing was changed and the user was not
     asked; None for none. Security stops a phase and does not let it go on.
     """
-    known = _known(facts)
+    known = known_for_loops(facts)
     audits = sorted(known.of("security-audit", department), key=lambda audit: audit.order)
     failed = [audit for audit in audits if any(line.get("r") == "FAIL" for line in audit.lines)]
     last = audits[-1] if audits else None

@@ -42,6 +42,7 @@ from yolo_fs.loops.repairs import (
     passed_without_answer,
 )
 from yolo_fs.loops.rounds import AFTER_REWORK, CLARIFIED_AGAIN, PATCH_FAILED, loop_of, loops
+from yolo_fs.phase.approvals import MANUAL_QA, explain_manual_qa, lack_of, owed_approval
 from yolo_fs.phase.gate_status import CheckResult, GateStatus
 from yolo_fs.phase.gates import (
     DueDecision,
@@ -50,10 +51,16 @@ from yolo_fs.phase.gates import (
     sentinels_of,
     sign_off,
 )
-from yolo_fs.phase.progress import DepartmentStatus, Next, PhaseStatus, fold
+from yolo_fs.phase.progress import DepartmentStatus, Next, PhaseStatus, StepStatus, fold
 from yolo_fs.phase.view import View
 from yolo_fs.phase.waits import Alarm, Wait, cycles, orphans, suppliers, waits_of
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role, name_in
+from yolo_fs.protocol.departments import (
+    DEFAULT_DEPARTMENT,
+    DEPARTMENT_BY_NAME,
+    Dept,
+    Role,
+    name_in,
+)
 from yolo_fs.protocol.gates import GATE_BY_NAME, INTEGRATION, QA_REMEDIES, Outcome, Owed
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.protocol.workflow import STEP_BY_KEY
@@ -647,6 +654,8 @@ class _Turns(NamedTuple):
             does = "decides whether what security found is accepted, or is mended first"
             command = f"yolo-fs decide accept-risk {status.department} --reason …"
             return Next("security", Role.USER, ("security-audit.jsonl",), "", why, command, does)
+        if asked := self._ask_person(status, current):
+            return asked
         if current.step.key == "planning" and status.stage is not Outcome.GO:
             check = f"'yolo-fs workflow check {current.step.key}'"
             lacks = shortened(current.missing, 3, shown_by=check, between="; ")
@@ -655,6 +664,27 @@ class _Turns(NamedTuple):
                 return Next("architecture", Role.USER, ("architecture.toon",), why=why)
             architect = name_in(Role.ARCHITECT, status.department)
             return Next("architecture", architect, ("critique.jsonl",), why=why)
+        return None
+
+    def _ask_person(self, status: DepartmentStatus, current: StepStatus) -> Next | None:
+        """Return the user's turn at an approval gate, or where a test by hand is asked for."""
+        key, department = current.step.key, status.department
+        gate = owed_approval(self.facts, department, key)
+        if gate and ("FAIL" in gate.results or current.missing == (lack_of(gate),)):
+            filed = (one for kind in gate.kinds for one in self.facts.of_kind(kind, department))
+            inputs = tuple(one.place.name for one in filed)
+            command = f"yolo-fs decide approve {gate.key} {department} --reason …"
+            why = f"approval_gates.{gate.key} is on"
+            return Next(key, Role.USER, inputs, "", why, command, gate.asks)
+        why = explain_manual_qa(self.facts, department) if key == "qa" else ""
+        if why and current.missing == (why,):
+            name = f"{DEPARTMENT_BY_NAME[department].prefix}{MANUAL_QA}.jsonl"
+            is_there = any(self.facts.of_kind(MANUAL_QA, department))
+            command = f"yolo-fs new {name} --phase {self.facts.spelled}"
+            if is_there:
+                command = f"yolo-fs validate {self.facts.folder}/{name}"
+            does = f"tests by hand, and writes {name}"
+            return Next(key, Role.USER, (name,), "", why, command, does)
         return None
 
     def _is_stopped_by_security(self, department: Dept) -> bool:

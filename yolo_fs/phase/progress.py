@@ -354,9 +354,7 @@ def _blockers(
         if plan.standing is PlanStanding.FAILED:
             yield f"plan {plan.id} failed"
     yield from unreadable(view.facts, "", view.department)
-    header = next(iter(view.lines("security-audit")), {})
-    if header.get("r") == "WARN" and view.config.approval_gates.security_warn:
-        yield "security WARN: a person is asked"
+    yield from (lack for step in steps for lack in step.missing if "approval_gates." in lack)
 
 
 def _turn_of_department(

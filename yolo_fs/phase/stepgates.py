@@ -21,6 +21,7 @@ from yolo_fs.evidence.facts import (
 )
 from yolo_fs.evidence.judged import came_after_sign_off, came_later
 from yolo_fs.loops.repairs import passed_without_answer, unfinished_reviews
+from yolo_fs.phase.approvals import explain_manual_qa, lack_of, owed_approval
 from yolo_fs.phase.view import SHARED_KINDS, View
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME
 from yolo_fs.protocol.gates import Outcome
@@ -273,12 +274,30 @@ def _check_review_approved(view: View) -> Iterator[str]:
         yield f"the review of plan {plan} says {verdict}: {state}"
 
 
+def _check_review(view: View) -> Iterator[str]:
+    lacks = tuple(_check_review_approved(view))
+    yield from lacks or _approval(view, "code_review")
+
+
+def _approval(view: View, step: str) -> Iterator[str]:
+    """Yield what a person has yet to approve, once nothing else is lacking."""
+    if view.department and (gate := owed_approval(view.facts, view.department, step)):
+        yield lack_of(gate)
+
+
 def _check_qa(view: View) -> Iterator[str]:
     yield from _present("verification", "verification.jsonl")(view)
     yield from _present("qa-code", "qa-code.jsonl")(view)
     yield from _find_failures(view, "qa")
     for kind in ("verification", "qa-code"):
         yield from came_later(view.facts, kind, view.department)
+
+
+def _check_tested(view: View) -> Iterator[str]:
+    lacks = tuple(_check_qa(view))
+    yield from lacks
+    if view.department and not lacks:
+        yield from filter(None, [explain_manual_qa(view.facts, view.department)])
 
 
 def _security(view: View) -> Iterator[str]:
@@ -296,9 +315,9 @@ def _find_failures(view: View, step: str = "") -> Iterator[str]:
     yield from dict.fromkeys(map(str, failures_of(view.facts, step, view.department)))
 
 
-def _allow_security_pause(_: View) -> Iterator[str]:
-    """A WARN pauses for a person where configured; it closes no gate (see `progress.pauses`)."""
-    yield from ()
+def _check_security_pause(view: View) -> Iterator[str]:
+    """A WARN pauses for a person where configured."""
+    yield from _approval(view, "security")
 
 
 def _check_state_complete(view: View) -> Iterator[str]:
@@ -364,12 +383,12 @@ EXIT: Mapping[ExitGate, Callable[[View], Iterator[str]]] = {
     ExitGate.RED_TESTS: _red_tests,
     ExitGate.SUMMARIES: _summaries,
     ExitGate.NO_PENDING_ESCALATION: _check_pending_escalations,
-    ExitGate.REVIEW_APPROVED: _check_review_approved,
+    ExitGate.REVIEW_APPROVED: _check_review,
     ExitGate.DOCS: _present("docs", "docs.jsonl"),
-    ExitGate.QA: _check_qa,
+    ExitGate.QA: _check_tested,
     ExitGate.SECURITY_AUDIT: _security,
     ExitGate.SECURITY_FAIL_STOPS: _check_security_failures,
-    ExitGate.SECURITY_WARN_PAUSES: _allow_security_pause,
+    ExitGate.SECURITY_WARN_PAUSES: _check_security_pause,
     ExitGate.STATE_COMPLETE: _check_state_complete,
     ExitGate.ROADMAP_UPDATED: _present("roadmap", "ROADMAP.md"),
     ExitGate.INTEGRATION_RESULT: _integration,

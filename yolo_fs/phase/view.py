@@ -109,7 +109,21 @@ def skip_rule(view: View, step: Step) -> str:
         return DECLARED_SKIP + reason
     if _is_outside_route(view, step):
         return f"complexity {view.facts.switches.complexity}"
-    return _explain_team_skip(view, step)
+    return _explain_product_owner_skip(view, step) or _explain_team_skip(view, step)
+
+
+def _explain_product_owner_skip(view: View, step: Step) -> str:
+    """Return which setting leaves the Product Owner's step out; empty when it runs."""
+    rules = view.config.po
+    if step.key not in ("po", "delivery"):
+        return ""
+    if view.config.effort in rules.skip_on_effort:
+        return f"po.skip_on_effort {view.config.effort}"
+    lines = view.facts.lines_of("analysis")
+    complexity = str(lines[-1].get("complexity")) if lines else ""
+    is_sure = complexity != "trivial" or is_trivial(view.facts)
+    is_left_out = complexity in rules.skip_on_complexity and is_sure
+    return f"po.skip_on_complexity {complexity}" if is_left_out else ""
 
 
 def _explain_team_skip(view: View, step: Step) -> str:

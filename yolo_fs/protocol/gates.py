@@ -171,6 +171,37 @@ INTEGRATION_CHECKS = (
 )
 
 
+class ApprovalGate(NamedTuple):
+    """Where a person is asked before a department's work goes on, if the configuration says so."""
+
+    key: str
+    """Its switch in `approval_gates`."""
+    step: str
+    """The step that waits."""
+    kinds: tuple[str, ...]
+    """The verdicts that it is about."""
+    results: tuple[str, ...]
+    """The results at which it asks; empty for any."""
+    asks: str
+    """What the person does."""
+
+
+APPROVAL_GATES = (
+    ApprovalGate("code_review", "code_review", ("code-review",), (), "approves the code review"),
+    ApprovalGate(
+        "qa_fail", "qa", ("verification", "qa-code"), ("FAIL",), "lets what QA found be repaired"
+    ),
+    ApprovalGate(
+        "security_warn",
+        "security",
+        ("security-audit",),
+        ("WARN",),
+        "accepts what security warns of",
+    ),
+)
+APPROVAL_GATE_BY_KEY = {row.key: row for row in APPROVAL_GATES}
+
+
 class Outcome(StrEnum):
     """What the stage gate between Architect and Lead decides."""
 

@@ -79,6 +79,7 @@ OWN_VERBS = (
     _verb_for_person("answer", speaks_by=("--as",)),
     _verb_for_person("workflow skip", speaks_by=("--as",)),
     _verb_for_person("decide accept-risk"),
+    _verb_for_person("decide approve"),
     _verb_for_person("team join"),
     _verb_for_person("team leave"),
     _verb_for_person("merge install"),
@@ -214,7 +215,13 @@ MEANING_OF_1: Mapping[str, str] = {
     "handoff read": "no handoff can be read",
     **dict.fromkeys(("escalate open", "escalate raise", "escalate resolve"), "it is refused"),
     **dict.fromkeys(
-        ("decide accept", "decide accept-risk", "decide assign", "decide supersede"),
+        (
+            "decide accept",
+            "decide accept-risk",
+            "decide approve",
+            "decide assign",
+            "decide supersede",
+        ),
         "this agent may not decide it",
     ),
     "envelope new": "the envelope is refused",

@@ -125,14 +125,14 @@ _DEPARTMENTS: Mapping[str, bool] = {row.name.value: row.is_default for row in WO
 class ApprovalGates(NamedTuple):
     """Where a person is asked before the work goes on."""
 
-    qa_fail: bool = True
-    """After failed quality assurance."""
-    security_warn: bool = True
+    qa_fail: bool = False
+    """Before what a verification has failed is repaired."""
+    security_warn: bool = False
     """After a security audit that warns."""
     code_review: bool = False
-    """After the code review."""
+    """After the code review, before anything is verified."""
     manual_qa: bool = False
-    """For a test by hand, which yields `manual-qa.jsonl`."""
+    """Whether a test by hand is asked for: `manual-qa.jsonl` with PASS, after the verification."""
 
 
 class QaGates(NamedTuple):

@@ -104,12 +104,13 @@ class LoggedDecision(Wire):
     """Reason."""
     task: str = ""
     """Task that it was taken for."""
-    kind: Literal["", "accept", "accept_risk", "assign", "supersede"] = ""
+    kind: Literal["", "accept", "accept_risk", "approve", "assign", "supersede"] = ""
     """What it decides, where evidence rests on it: `accept` lets a plan pass its review with known
-    issues, `accept_risk` what a security audit has found, `supersede` a record go; `assign` has a
-    task done again. Free text decides nothing."""
+    issues, `accept_risk` what a security audit has found, `approve` the work go on at an approval
+    gate, `supersede` a record go; `assign` has a task done again. Free text decides nothing."""
     of: str = ""
-    """The plan `NN-MM`, task, department, or `FILE:RECORD`, that `kind` is about."""
+    """The plan `NN-MM`, task, department, `DEPARTMENT:GATE`, or `FILE:RECORD`, that `kind` is
+    about."""
     alts: list[Text] = Field(default_factory=list)
     """Alternatives that were considered."""
 

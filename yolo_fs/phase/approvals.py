@@ -1,0 +1,77 @@
+"""What a person is asked before a department's work goes on: `approval_gates` of the configuration.
+Pure.
+"""
+
+from __future__ import annotations
+
+from yolo_fs.evidence.facts import PhaseFacts
+from yolo_fs.evidence.judged import later_than
+from yolo_fs.loops.repairs import known_for_loops
+from yolo_fs.protocol.departments import Dept, Role
+from yolo_fs.protocol.gates import APPROVAL_GATES, ApprovalGate
+
+APPROVE = "approve"
+"""Kind of the decision by which a person lets the work go on."""
+MANUAL_QA = "manual-qa"
+
+
+def approved_thing(department: str, gate: ApprovalGate) -> str:
+    """Return how a decision names what it approves."""
+    return f"{department}:{gate.key}"
+
+
+def owed_approval(facts: PhaseFacts, department: Dept, step: str) -> ApprovalGate | None:
+    """Return the gate of a step at which a person has not approved the last verdicts; None for
+    none.
+
+    A verdict that has to be given again asks nobody. What is signed off stays so, whatever the
+    configuration says later.
+    """
+    switches = facts.switches.config.approval_gates
+    for gate in APPROVAL_GATES:
+        if gate.step == step and getattr(switches, gate.key) and _asks(facts, department, gate):
+            return gate
+    return None
+
+
+def lack_of(gate: ApprovalGate) -> str:
+    """Return what a step lacks while its gate is owed."""
+    return f"a person {gate.asks} first (approval_gates.{gate.key})"
+
+
+def _asks(facts: PhaseFacts, department: Dept, gate: ApprovalGate) -> bool:
+    known = known_for_loops(facts)
+    verdicts = [
+        known.history(filed)[-1]
+        for kind in gate.kinds
+        for filed in facts.of_kind(kind, department)
+        if not facts.is_signed(filed.position)
+        and not any(later_than(facts, kind, filed.position, department))
+    ]
+    asking = [
+        verdict.order
+        for verdict in verdicts
+        if not gate.results or any(line.get("r") in gate.results for line in verdict.lines)
+    ]
+    approvals = known.decisions(APPROVE, approved_thing(department, gate))
+    last = max(asking, default=None)
+    return last is not None and not any(
+        each.agent == Role.USER and each.order >= last for each in approvals
+    )
+
+
+def explain_manual_qa(facts: PhaseFacts, department: Dept) -> str:
+    """Return what the test by hand lacks, where the configuration asks for one; empty for
+    nothing.
+    """
+    if not facts.switches.config.approval_gates.manual_qa:
+        return ""
+    filed = next(iter(facts.of_kind(MANUAL_QA, department)), None)
+    if filed is None:
+        is_signed = bool(facts.signed_off)
+        return "" if is_signed else "nobody has tested by hand (approval_gates.manual_qa)"
+    result = next((line.get("r") for line in filed.lines if "r" in line), "")
+    if result != "PASS":
+        return f"{filed.place.name} says {result}"
+    later = next(later_than(facts, "verification", filed.position, department), None)
+    return f"{filed.place.name} is older than {later.what}, which came after it" if later else ""
