@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import yolo_fs
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Level, Reason
+from yolo_fs.protocol.gates import APPROVAL_GATE_BY_KEY, INTEGRATION_CHECKS
 from yolo_fs.schemas.base import check, shape_of
 from yolo_fs.schemas.config import Config, Policy, values_of
 from yolo_fs.schemas.layout import Strictness
@@ -108,3 +112,41 @@ def test_every_key_is_optional(kind: type) -> None:
 
 def test_two_shapes_share_no_default() -> None:
     assert shape_of(Policy)().protected is not shape_of(Policy)().protected
+
+
+def find_read_names() -> set[str]:
+    """Return what the code reads, outside of the shapes, and each switch that a table names."""
+    root, read = Path(yolo_fs.__file__).parent, set[str]()
+    for path in root.rglob("*.py"):
+        if path.parent.name in ("schemas", "compat"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Attribute(attr=name):
+                    read.add(name)
+                case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(str(name)), *_]):
+                    read.add(name)
+    return read | {*APPROVAL_GATE_BY_KEY} | {row.config for row in INTEGRATION_CHECKS}
+
+
+def find_keys(schema: dict[str, Any], part: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each key of the configuration that has no keys below it, and what its description says."""
+    for name, below in part["properties"].items():
+        inner = schema["$defs"].get(below.get("$ref", "").rpartition("/")[2], {})
+        if "properties" in inner:
+            yield from find_keys(schema, inner)
+        else:
+            yield name, " ".join(below.get("description", "").split())
+
+
+def test_a_key_by_which_nothing_is_done_here_says_so() -> None:
+    """Whoever switches something on believes that it holds."""
+    schema = json.loads((EXAMPLES.parents[3] / "schemas" / "config.schema.json").read_text())
+    read, keys = find_read_names(), dict(find_keys(schema, schema))
+    assert keys.keys() >= {"manual_qa", "effort", "silent_s"}
+    silent = {
+        name
+        for name, says in keys.items()
+        if name not in read and "only passes it on" not in says and "; here " not in says
+    }
+    assert silent == set()

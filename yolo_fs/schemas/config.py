@@ -139,15 +139,15 @@ class QaGates(NamedTuple):
     """Automatic quality gates."""
 
     post_task: bool = True
-    """After each task."""
+    """After each task; yolo_fs only passes it on."""
     post_plan: bool = True
-    """After each plan."""
+    """After each plan; yolo_fs only passes it on."""
     post_phase: bool = True
-    """After the phase."""
+    """After the phase; yolo_fs only passes it on."""
     timeout_seconds: Positive = 300
     """Time for one gate."""
     failure_threshold: Literal["critical", "major", "minor"] = "critical"
-    """Least severity that fails a gate."""
+    """Least severity that fails a gate; yolo_fs only passes it on."""
 
 
 class EscalationRules(NamedTuple):
@@ -160,7 +160,7 @@ class EscalationRules(NamedTuple):
     max_round_trips: Positive = 2
     """Times that one escalation may go up and come back."""
     scope_boundary_required: bool = True
-    """Whether an escalation must say what it touches."""
+    """Whether an escalation must say what it touches; here each must."""
 
 
 class ReviewLoop(NamedTuple):
@@ -195,7 +195,7 @@ class ProductOwner(NamedTuple):
     skip_on_complexity: tuple[Text, ...] = ("trivial",)
     """Complexities without a Product Owner."""
     default_rejection: Literal["patch", "major"] = "patch"
-    """What a rejection without a verdict means."""
+    """What a rejection without a verdict means; yolo_fs only passes it on."""
 
 
 class Critique(NamedTuple):
@@ -232,16 +232,17 @@ class IntegrationGate(NamedTuple):
     checks: IntegrationCheckSettings = IntegrationCheckSettings()
     """What is checked."""
     retry_on_fail: bool = False
-    """Whether a failed gate is tried once more."""
+    """Whether a failed gate is tried once more; yolo_fs only passes it on."""
 
 
 class Delivery(NamedTuple):
     """Delivery."""
 
     mode: Literal["auto", "manual"] = "auto"
-    """Whether delivery waits for a person."""
+    """Whether delivery waits for a person; yolo_fs only passes it on. `yolo-fs go
+    --approve ship` asks one."""
     present_to_user: bool = True
-    """Whether the result is shown."""
+    """Whether the result is shown; yolo_fs only passes it on."""
 
 
 class ComplexityRouting(NamedTuple):
@@ -252,15 +253,16 @@ class ComplexityRouting(NamedTuple):
     trivial_confidence_threshold: Fraction = 0.85
     """Confidence from which work counts as trivial."""
     medium_confidence_threshold: Fraction = 0.7
-    """Confidence from which work counts as medium."""
+    """Confidence from which work counts as medium; yolo_fs only passes it on."""
     fallback_path: Literal["trivial", "medium", "high"] = "high"
-    """Path when the confidence is too low."""
+    """Path when the confidence is too low; yolo_fs only passes it on."""
     force_analyze_model: Text | None = None
-    """Model for the analysis, a name of the roster; null leaves the choice to the profile."""
+    """Model for the analysis, a name of the roster; null leaves the choice to the profile;
+    yolo_fs only passes it on."""
     max_trivial_files: Positive = 3
     """Most files of trivial work."""
     max_medium_tasks: Positive = 3
-    """Most tasks of medium work."""
+    """Most tasks of medium work; yolo_fs only passes it on."""
 
     def contradiction(self, written: Collection[str]) -> object:
         """Return the fault, or None: calling work trivial needs more confidence than calling it
@@ -314,13 +316,13 @@ class Config(NamedTuple):
     auto_commit: bool = True
     """Whether artifacts are committed."""
     verification_tier: Literal["quick", "standard", "deep"] = "standard"
-    """Depth of the verification."""
+    """Depth of the verification; yolo_fs only passes it on."""
     context_compiler: bool = True
     """Whether `.ctx-{role}.toon` is compiled."""
     max_tasks_per_plan: Positive = 5
-    """Most tasks of a plan."""
+    """Most tasks of a plan; yolo_fs only passes it on."""
     agent_teams: bool = True
-    """Whether several agents work at once."""
+    """Whether several agents work at once; yolo_fs only passes it on."""
     team_mode: Literal["auto", "task", "teammate"] = "auto"
     """How agents are started."""
     model_profile: Text = "quality"
@@ -336,7 +338,7 @@ class Config(NamedTuple):
     department_workflow: Workflow = BACKEND_ONLY
     """How departments are dispatched."""
     cross_team_handoff: bool = True
-    """Whether departments hand over by files."""
+    """Whether departments hand over by files; here they always do."""
     qa_gates: QaGates = QaGates()
     """Automatic quality gates."""
     escalation: EscalationRules = EscalationRules()
