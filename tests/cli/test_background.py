@@ -295,6 +295,14 @@ def test_a_daemon_whose_parent_blocks_its_signals_stops(
     assert state(cli(root, "stop")) == (Exit.DONE, "stopped")
 
 
+def test_a_daemon_that_stands_still_is_stopped_and_started_anew(root: Path) -> None:
+    """As Ctrl-Z or a debugger that went away leave it: `doctor` names a restart as what helps."""
+    for verb, done in (("restart", "starting"), ("stop", "stopped")):
+        cli(root, "start", "--wait")
+        os.kill(pid_of(root), signal.SIGSTOP)
+        assert state(cli(root, verb)) == (Exit.DONE, done)
+
+
 def test_a_daemon_begins_with_a_clean_environment(root: Path, tmp_path: Path) -> None:
     """What a shell, a service or another daemon hands on: none of it is meant for weeks of work."""
     start = """

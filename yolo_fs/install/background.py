@@ -189,8 +189,12 @@ def wait_for_heirs(repository: Repository, timeout_s: float = 10.0) -> Holder | 
     return holder
 
 
+_TO_END = (signal.SIGTERM, signal.SIGCONT)
+"""A process that was stopped, as by Ctrl-Z, does not see TERM until it is continued."""
+
+
 def _signal(holder: Holder) -> None:
-    """Send TERM to the process that holds the lock, never to one that reuses its pid."""
+    """End the process that holds the lock, never one that reuses its pid."""
     if not holder.pid:
         raise YoloError(
             Reason.NOT_RUNNING,
@@ -206,13 +210,15 @@ def _signal(holder: Holder) -> None:
         )
     with suppress(ProcessLookupError):
         if not IS_LINUX or not hasattr(os, "pidfd_open"):
-            if holder.is_alive():
-                os.kill(holder.pid, signal.SIGTERM)
+            for each in _TO_END:
+                if holder.is_alive():
+                    os.kill(holder.pid, each)
             return
         process = os.pidfd_open(holder.pid)
         try:
             if holder.is_alive():  # asked again now that the descriptor pins the process
-                signal.pidfd_send_signal(process, signal.SIGTERM)
+                for each in _TO_END:
+                    signal.pidfd_send_signal(process, each)
         finally:
             os.close(process)
 
