@@ -50,3 +50,22 @@ def test_an_absolute_folder_counts_and_else_the_home_of_the_user(
     assert user_folder("XDG_CONFIG_HOME", ".config") == "/own/.config"
     monkeypatch.delenv("HOME")
     assert os.path.isabs(user_folder("XDG_CONFIG_HOME", ".config"))
+
+
+def test_doctor_does_not_wait_for_a_pipe_in_the_place_of_the_users_configuration(
+    tmp_path: Path,
+) -> None:
+    team = Team(tmp_path / "work")
+    team.plan_one()
+    (tmp_path / "config/yolo-fs").mkdir(parents=True)
+    os.mkfifo(tmp_path / "config/yolo-fs/config.json")
+    asked = subprocess.run(
+        [sys.executable, "-m", "yolo_fs", "doctor"],
+        cwd=team.root,
+        env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert f"{tmp_path}/config/yolo-fs/config.json: not_regular" in asked.stderr

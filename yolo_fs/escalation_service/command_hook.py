@@ -24,6 +24,7 @@ from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Finding, YoloError, safe
 from yolo_fs.escalations.log import EscalationProgress
 from yolo_fs.system.database import make_state_folder
+from yolo_fs.system.files import content_of
 from yolo_fs.system.process_group import ProcessGroup, start_group
 from yolo_fs.system.readers import read_object
 from yolo_fs.system.store import Damaged, update
@@ -56,11 +57,7 @@ class HookCommand(NamedTuple):
 def load_command() -> HookCommand:
     """Return the command of the user's own configuration."""
     path = user_config_path()
-    try:
-        with open(path, "rb") as file:
-            records = read_object(file.read(), path).records
-    except OSError:
-        return HookCommand()
+    records = read_object(content_of(path), path).records
     if not records:
         return HookCommand()
     user = records[0].value
