@@ -13,7 +13,7 @@ import pytest
 
 from tests.git.conftest import NEEDS_REF_FILES, PLAN, Engine, Engines, Make, User
 from tests.support.objects import unpack
-from yolo_fs.core.reasons import YoloError
+from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git import history
 from yolo_fs.git.commit import CommitRequest
 from yolo_fs.git.history import (
@@ -24,6 +24,7 @@ from yolo_fs.git.history import (
     log_of_line,
     log_parents_first,
     moves_of,
+    refuse_torn,
 )
 from yolo_fs.git.repository import Repository
 
@@ -318,6 +319,16 @@ def test_a_history_whose_first_commit_is_gone_is_left_to_git(user: User, engine:
     user.commit_file("m", "x\n", "main")
     (user.root / ".git" / "objects" / base[:2] / base[2:]).unlink()
     assert log_of_line(repository, "", user.tip()) is None
+
+
+def test_an_old_commit_that_is_gone_is_named_as_missing(user: User, engine: Engines) -> None:
+    repository, base = engine(user).repository, user.tip()
+    user.commit_file("m", "x\n", "main")
+    (user.root / ".git" / "objects" / base[:2] / base[2:]).unlink()
+    for read in (lambda: refuse_torn(repository, user.tip()), lambda: [*log(repository, "HEAD")]):
+        with pytest.raises(YoloError, match=base) as raised:
+            read()
+        assert raised.value.reason is Reason.OBJECT_MISSING
 
 
 def test_a_merge_and_a_side_line_are_left_to_git(user: User, engine: Engines) -> None:

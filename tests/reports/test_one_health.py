@@ -465,6 +465,30 @@ def test_where_no_commit_can_be_made_doctor_says_so_without_an_artifact(
     assert "storage_failed" in [one["reason"] for one in found if one["level"] == "error"]
 
 
+def test_doctor_names_the_repository_that_a_clone_borrows_from_when_it_is_gone(
+    team: Team, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The newest commits are the clone's own, and commits go on: nobody else would say so."""
+    clone = tmp_path / "clone"
+    team.git("clone", "-q", "--shared", str(team.root), str(clone))
+    (clone / ".git/objects/info/alternates").write_text(f"{tmp_path}/gone/objects\n")
+    assert run(["doctor", "-C", str(clone)]) == 1
+    assert f"object_missing: it borrows objects from {tmp_path}/gone" in capsys.readouterr().err
+
+
+def test_doctor_names_an_old_commit_that_is_gone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team = Team(tmp_path / "work")
+    team.plan_one()
+    team.git("commit", "-q", "--allow-empty", "-m", "chore(repo): old")
+    old = team.git("rev-parse", "HEAD").strip()
+    team.git("commit", "-q", "--allow-empty", "-m", "chore(repo): new")
+    (team.root / ".git/objects" / old[:2] / old[2:]).unlink()
+    assert run(["doctor", "-C", str(team.root)]) == 1
+    assert f"object_missing: commit {old} cannot be read" in capsys.readouterr().err
+
+
 def test_a_daemon_does_not_begin_below_a_link(team: Team) -> None:
     with linked(TREE)(team):
         asked = [sys.executable, "-m", "yolo_fs", "start", "--wait", "-C", str(team.root)]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.git.commit_object import read_commit_object, seconds_of
 from yolo_fs.git.object_format import GitObject
+from yolo_fs.git.objects import missing_error
 from yolo_fs.git.repository import Repository
 from yolo_fs.git.runner import GitError
 from yolo_fs.protocol.workflow import Trailer
@@ -101,14 +102,7 @@ def _read_log(
     `paths`: which of their changes are reported, empty for all; None for no changes. `of_merges`:
     also what merges made themselves.
     """
-    try:
-        # git checks no commit-graph against the commits: it could give them other parents.
-        answer = repository.git.run(
-            "rev-list", *which, timeout_s=LONG_S, settings={"core.commitGraph": "false"}
-        )
-        listed = answer.out.decode().split()
-    except GitError as error:
-        raise _error_for_selection(error) from error
+    listed = _list_commits(repository, *which)
     for at in range(0, len(listed), _AT_ONCE):
         oids = listed[at : at + _AT_ONCE]
         objects = [each for each in repository.objects.read_many(oids) if each]
@@ -124,7 +118,29 @@ def _read_log(
             )
 
 
+def refuse_torn(repository: Repository, tip: str) -> None:
+    """Refuse a history of which a commit cannot be read, however old it is.
+
+    Raises:
+        YoloError: OBJECT_MISSING.
+    """
+    _list_commits(repository, "--count", "--end-of-options", tip, "--")
+
+
+def _list_commits(repository: Repository, *which: str) -> list[str]:
+    try:
+        # git checks no commit-graph against the commits: it could give them other parents.
+        answer = repository.git.run(
+            "rev-list", *which, timeout_s=LONG_S, settings={"core.commitGraph": "false"}
+        )
+    except GitError as error:
+        raise _error_for_selection(error) from error
+    return answer.out.decode().split()
+
+
 def _error_for_selection(error: GitError) -> YoloError:
+    if unread := re.search("Could not read ([0-9a-f]{40,})", error.said):
+        return missing_error(f"commit {unread[1]}")
     unknown = re.search("bad revision '([^']*)'", error.said)
     if unknown is None:
         return error

@@ -564,6 +564,10 @@ class Repository:
         branch = _read_first_line(f"{self.git_dir}/HEAD").removeprefix("ref: ").strip()
         refuse_endless((f"{self.common_dir}/logs/{branch}",))
 
+    def lost_object_folders(self) -> list[str]:
+        """Return the folders that objects are borrowed from and that are not there."""
+        return [folder for folder in self._object_folders() if not os.path.isdir(folder)]
+
     def _object_folders(self) -> list[str]:
         """Return the folder of objects, and those that it names as alternates, which git reads."""
         folders = [f"{self.common_dir}/objects"]

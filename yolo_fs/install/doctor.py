@@ -28,7 +28,7 @@ from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.daemon.health import health, late_s
 from yolo_fs.escalation_service.command_hook import load_command
 from yolo_fs.git.commit import CommitRequest, Committer
-from yolo_fs.git.history import last_good_tip
+from yolo_fs.git.history import last_good_tip, refuse_torn
 from yolo_fs.git.index import IndexSync
 from yolo_fs.git.obstacles import Obstacles, PathRules
 from yolo_fs.git.refs import REFTABLE_LOCK, RefUpdater
@@ -279,6 +279,18 @@ def _branch(repository: Repository) -> Iterator[Symptom]:
         yield _build_symptom(
             obstacle, "artifacts are held until it is over", "", "", level=Level.WARNING
         )
+
+
+def _check_history(repository: Repository) -> Iterator[Symptom]:
+    """Yield what keeps the history from being read; new commits may need nothing of it."""
+    for folder in repository.lost_object_folders():
+        file = f"{repository.common_dir}/objects/info/alternates"
+        message = f"it borrows objects from {safe(folder)}, which is not there"
+        hint = "Bring that folder back, or correct its path in the file."
+        look = f"cat {shlex.quote(file)}"
+        yield _build_symptom(Reason.OBJECT_MISSING, message, "", hint, file, command=look)
+    if (tip := repository.head().tip) and repository.objects.read(tip):
+        refuse_torn(repository, tip)
 
 
 def _check_locks(repository: Repository) -> Iterator[Symptom]:
@@ -534,6 +546,7 @@ LOOKS: tuple[Look, ...] = (
     _check_misplaced,
     _configuration,
     _branch,
+    _check_history,
     _check_locks,
     _index,
     _check_leftovers,
