@@ -5,7 +5,9 @@ docs/dev/faults.md#f26 to #f31 and #f37.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -22,6 +24,8 @@ from yolo_fs.git.runner import GitError
 from yolo_fs.system import IS_LINUX
 from yolo_fs.system.lock import hold
 from yolo_fs.system.warm_path import owners_of
+
+IS_ROOT = os.geteuid() == 0
 
 
 def head_of(engine: Engines, place: User | Path) -> Head:
@@ -682,3 +686,27 @@ def test_a_work_tree_whose_repository_has_moved_is_told_the_way_back(
     assert command == "git worktree repair"
     subprocess.run([*command.split(), linked], cwd=moved, check=True, capture_output=True)
     Repository(str(linked)).close()
+
+
+@pytest.mark.skipif(
+    not shutil.which("setpriv"), reason="without setpriv the modes do not bind root"
+)
+@pytest.mark.parametrize("path", [".git", ".git/HEAD", ".git/config", ".git/index"])
+def test_what_its_user_may_not_read_is_not_called_damaged_or_absent(user: User, path: str) -> None:
+    """Whoever moved the index away, wrote HEAD anew or ran `git init` as told would lose by it."""
+    (user.root / ".yolo-planning/phases").mkdir(parents=True)
+    bound = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if IS_ROOT else ()
+    place = user.root / path
+    mode = place.stat().st_mode
+    place.chmod(0)
+    try:
+        asked = subprocess.run(
+            [*bound, sys.executable, "-m", "yolo_fs", "status", "-C", user.root],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        place.chmod(mode)
+    assert asked.returncode, asked.stdout
+    assert "Give yourself the right to read" in asked.stderr

@@ -73,8 +73,17 @@ _IS_DAMAGED = (" is empty", " is corrupt")
 _IS_MISSING = ("missing blob", "missing tree", "missing commit")
 
 
+_IS_DENIED = re.compile(r": Permission denied$", re.MULTILINE)
+"""The system's word about a file; that of a server goes on, as `(publickey)`."""
+_NO_RIGHT = (
+    "Give yourself the right to read and to write it: root, or a container, may have made it."
+)
+
+
 def _hint_for(complaints: str) -> str:
-    """Return which step is safe where git complains about a damaged file of its own."""
+    """Return which step is safe where git complains about a file of its own."""
+    if _IS_DENIED.search(complaints):  # whatever else git calls it, nothing is damaged
+        return _NO_RIGHT
     if found := _DAMAGED_INDEX.search(complaints):
         is_named = complaints.startswith("index: ", found.start())
         before = complaints[: found.start() + len("index")].rsplit(maxsplit=1)
@@ -85,6 +94,8 @@ def _hint_for(complaints: str) -> str:
         )
     _, is_there, rest = complaints.partition(_NO_REPOSITORY)
     folder = rest.partition("'")[0]
+    if is_there and _is_locked_away(f"{folder}/HEAD"):
+        return f"{folder}/HEAD cannot be read. {_NO_RIGHT}"
     if is_there:
         return (
             f"If that folder is there, {folder}/HEAD is empty or damaged: its one "
@@ -98,6 +109,12 @@ def _hint_for(complaints: str) -> str:
                 "brings it back."
             )
     return ""
+
+
+def _is_locked_away(path: str) -> bool:
+    """Return whether something is there that this user may not read, or look into."""
+    is_folder = os.path.isdir(path)
+    return os.path.lexists(path) and not os.access(path, os.R_OK | (os.X_OK if is_folder else 0))
 
 
 def timeout_error(command: str) -> YoloError:
@@ -590,6 +607,9 @@ def open_repository(start: str) -> git_python.Repo:
         hint = "Go into one, use -C DIR, or make one here with 'git init'."
         if os.path.isfile(os.path.join(start, ".git")):
             hint = "Its repository has moved or is gone: there, run 'git worktree repair' on it."
+        locked = [place for place in named if _is_locked_away(place)]
+        if locked:
+            hint = f"{safe(locked[0])} cannot be read. {_NO_RIGHT}"
         raise YoloError(Reason.NOT_A_REPOSITORY, message, hint=hint) from None
     if repository.bare or repository.working_tree_dir is None:
         repository.close()
