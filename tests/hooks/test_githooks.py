@@ -264,6 +264,17 @@ def test_hooks_that_other_repositories_share_are_refused(root: Path, tmp_path: P
     assert not (tmp_path / "everybodys").exists()
 
 
+def test_where_git_cannot_say_where_its_hooks_are_nothing_is_taken_for_them(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder one stands in was: 'core.hooksPath leads out of the repository'."""
+    monkeypatch.chdir(root.parent)
+    with Repository(str(root)) as repository:
+        git(root, "config", "core.looseCompression", "99")
+        with pytest.raises(YoloError, match="99"):
+            plan_install(repository)
+
+
 def test_a_hook_that_changed_after_the_plan_is_not_written_over(root: Path) -> None:
     plain(root)
     with Repository(str(root)) as repository:

@@ -24,7 +24,7 @@ from yolo_fs.checking.verify import NOTE
 from yolo_fs.core.reasons import Finding, Level, Reason, YoloError
 from yolo_fs.git.obstacles import COMMITTING
 from yolo_fs.git.repository import Repository
-from yolo_fs.git.runner import run_as_user
+from yolo_fs.git.runner import failure, run_as_user
 from yolo_fs.hooks.script import BEGIN, END, HINTED, MADE_BY_US, script, section
 from yolo_fs.protocol.hooks import GIT_HOOKS
 from yolo_fs.system.files import Content, read
@@ -155,8 +155,14 @@ def _has_section(repository: Repository, name: str) -> bool:
 
 
 def layout(root: str) -> Layout:
-    """Return where git, as the user has configured it, looks for the hooks of a work tree."""
+    """Return where git, as the user has configured it, looks for the hooks of a work tree.
+
+    Raises:
+        YoloError: GIT_FAILED when git cannot read its configuration; NOT_A_REPOSITORY.
+    """
     output = run_as_user(root, ["rev-parse", "--path-format=absolute", "--git-path", "hooks"])
+    if output.code:
+        raise failure("rev-parse", output)
     return Layout(root, os.path.normpath(os.fsdecode(output.out).rstrip("\n")))
 
 
