@@ -170,6 +170,7 @@ def test_a_switch_skips_its_step_by_name(change: dict[str, Any], key: str, rule:
         ("fast", "high", "po.skip_on_effort fast"),
         ("balanced", "medium", "po.skip_on_complexity medium"),
         ("balanced", "high", ""),
+        ("turbo", "high", ""),
     ],
 )
 def test_the_product_owner_is_left_out_where_the_configuration_says_so(

@@ -188,7 +188,10 @@ def _lacks_test_specs(view: View, _: Step) -> bool:
 
 
 SKIPS: Mapping[Skip, Callable[[View, Step], bool]] = {
-    Skip.TURBO: lambda view, _: view.config.effort == "turbo",
+    Skip.TURBO: lambda view, step: (
+        view.config.effort == "turbo"
+        and (step.key != "po" or "turbo" in view.config.po.skip_on_effort)
+    ),
     Skip.FAST: lambda view, _: view.config.effort == "fast",
     Skip.EXISTS: _has_output,
     Skip.NO_TS: _lacks_test_specs,
