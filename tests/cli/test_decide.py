@@ -73,6 +73,21 @@ def test_a_plan_that_is_not_there_is_named_with_those_that_are(
     assert code == Exit.USAGE and "01-01" in said["findings"][0]["hint"]
 
 
+@pytest.mark.parametrize(
+    "words", [("accept", "02-01"), ("assign", "02-01/T1")], ids=lambda words: words[0]
+)
+def test_a_decision_on_a_plan_is_of_the_phase_that_its_number_names(
+    team: Team, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    """Another phase may be at work, and whoever is told the command is told no phase."""
+    first = next((team.root / LOG).parent.glob("01-01.plan.jsonl")).read_text()
+    later = ".yolo-planning/phases/02-next"
+    team.file(f"{later}/02-01.plan.jsonl", first.replace('"p": "01"', '"p": "02"'))
+    team.user_commits("docs(02): plan 02-01", f"{later}/02-01.plan.jsonl")
+    code, said = decide(capsys, team, *words, "--as", "lead", "--reason", "it is rare")
+    assert (code, said["data"]["path"]) == (Exit.DONE, f"{later}/decisions.jsonl"), said
+
+
 def test_the_user_accepts_the_risk_of_a_department(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:

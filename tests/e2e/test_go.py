@@ -1033,6 +1033,19 @@ def test_a_run_on_a_terminal_asks_there_and_goes_on_with_the_answer(company: Com
     assert "Blue, as in the logo" in log
 
 
+def test_an_approval_is_given_on_the_terminal_with_a_reason(company: Company) -> None:
+    company.configure(company={"team": "solo"}, approval_gates={"code_review": True})
+    terminal = on_terminal(company, "a", "login")
+    terminal.until("user approves the code review")
+    terminal.until("your reason, Enter for later: ")
+    terminal.type("I read it\n")
+    assert terminal.end() == 0, terminal.shown
+    decided = company.repo.git("show", "HEAD:.yolo-planning/phases/01-a-login/decisions.jsonl")
+    (line,) = decided.splitlines()
+    record = json.loads(line)
+    assert (record["agent"], record["kind"], record["reason"]) == ("user", "approve", "I read it")
+
+
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("typed", "code"), [("\n", 75), ("\x04", 75), ("\x03", 130)])
 def test_a_question_may_wait_and_an_interrupt_at_it_ends_the_run(
@@ -1194,7 +1207,8 @@ def test_an_approval_gate_ends_the_run_at_a_person_and_the_next_run_ships(compan
     played = company.go("a", "login")
     assert played.code == 75, played
     (item,) = played.data["waiting"]
-    assert item["command"] == "yolo-fs decide approve code_review backend --reason …", item
+    command = "yolo-fs decide approve code_review backend --phase 1 --reason …"
+    assert item["command"] == command, item
     assert company.go().code == 75, "nobody has decided"
     words = ("decide", "approve", "code_review", "backend", "--reason", "I read it")
     assert company.repo.yolo_fs(*words).returncode == 0

@@ -60,7 +60,7 @@ def test_a_gate_asks_the_user_and_names_the_command(gate: str) -> None:
     content, name, sentence, _ = GATES[gate]
     asked = turn(phase_at(gate, content))
     assert (asked.agent, asked.sentence) == ("user", sentence)
-    assert asked.command == f"yolo-fs decide approve {gate} backend --reason …"
+    assert asked.command == f"yolo-fs decide approve {gate} backend --phase 1 --reason …"
     assert name in asked.inputs
 
 

@@ -160,7 +160,7 @@ def test_after_a_security_fail_the_user_is_told_what_to_decide_and_how() -> None
     assert (
         asked.sentence == "user decides whether what security found is accepted, or is mended first"
     )
-    assert asked.command == "yolo-fs decide accept-risk backend --reason …"
+    assert asked.command == "yolo-fs decide accept-risk backend --phase 1 --reason …"
 
 
 @pytest.mark.proves("000:603a")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import shlex
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from yolo_fs.cli.answer import put_answer, show_moves
+from yolo_fs.cli.decide import decide
 from yolo_fs.core.ids import EscalationId
 from yolo_fs.core.reasons import YoloError, safe
 from yolo_fs.git.repository import Repository
@@ -68,7 +70,7 @@ class InboxPrompt:
         name = EscalationId.parse(item.id)
         if name is None:
             self._console.print(safe(f"  run: {item.command}", 500))
-            return False
+            return self._decide(shlex.split(item.command))
         for at, each in enumerate(item.options, 1):
             self._console.print(safe(f"  {at} {each}", 500))
         if item.recommendation:
@@ -79,6 +81,20 @@ class InboxPrompt:
                 return self._answer(name, item, answer)
             except YoloError as error:
                 self._console.print(safe(error.message, 500), style="red")
+        return False
+
+    def _decide(self, words: Sequence[str]) -> bool:
+        """Ask for the reason of a decision and record it; return whether that was done."""
+        if tuple(words[:2]) != ("yolo-fs", "decide") or words[-1] != "…":
+            return False
+        while reason := self._read("your reason, Enter for later: "):
+            given = [*words[2:-1], reason, "-C", self._repository.root]
+            try:
+                decide.main(args=given, prog_name="yolo-fs decide", standalone_mode=False)
+            except YoloError as error:
+                self._console.print(safe(error.message, 500), style="red")
+            else:
+                return True
         return False
 
     def _answer(self, name: EscalationId, item: InboxItem, answer: str) -> bool:

@@ -12,6 +12,7 @@ from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.authority.actors import check_agent
 from yolo_fs.authority.writers import producers_of
 from yolo_fs.cli.reply import AS_ENV, PHASE, Invocation, Reply, refuse_agents, verb
+from yolo_fs.core.ids import PlanId
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.decisions import (
     DecisionMade,
@@ -57,7 +58,8 @@ def accept(invocation: Invocation, *, plan: str, agent: str, reason: str, phase:
     the last cycle.
     """
     by = _known(agent)
-    return _decide(invocation, phase, reason, lambda facts: accept_plan(facts, plan, by))
+    spelled = phase or _phase_of(plan)
+    return _decide(invocation, spelled, reason, lambda facts: accept_plan(facts, plan, by))
 
 
 @verb(
@@ -109,7 +111,8 @@ def assign_(invocation: Invocation, *, task: str, agent: str, reason: str, phase
     specifies it anew.
     """
     by = _known(agent)
-    return _decide(invocation, phase, reason, lambda facts: assign(facts, task, by))
+    spelled = phase or _phase_of(task)
+    return _decide(invocation, spelled, reason, lambda facts: assign(facts, task, by))
 
 
 @verb(
@@ -152,6 +155,12 @@ def supersede_(
         return made
 
     return _decide(invocation, phase, reason, fields)
+
+
+def _phase_of(named: str) -> str:
+    """Return the phase that the name of a plan or a task begins with; empty for any other text."""
+    plan = PlanId.parse(named.partition("/")[0])
+    return plan.phase if plan else ""
 
 
 def _known(agent: str) -> str:

@@ -652,7 +652,7 @@ class _Turns(NamedTuple):
                 return Next("security", Role.USER, inputs, "", str(passed), FETCH_LACKING, does)
             why = "security FAIL: hard stop, only the user decides"
             does = "decides whether what security found is accepted, or is mended first"
-            command = f"yolo-fs decide accept-risk {status.department} --reason …"
+            command = self._command_to_decide(f"accept-risk {status.department}")
             return Next("security", Role.USER, ("security-audit.jsonl",), "", why, command, does)
         if asked := self._ask_person(status, current):
             return asked
@@ -666,6 +666,9 @@ class _Turns(NamedTuple):
             return Next("architecture", architect, ("critique.jsonl",), why=why)
         return None
 
+    def _command_to_decide(self, what: str) -> str:
+        return f"yolo-fs decide {what} --phase {self.facts.spelled} --reason …"
+
     def _ask_person(self, status: DepartmentStatus, current: StepStatus) -> Next | None:
         """Return the user's turn at an approval gate, or where a test by hand is asked for."""
         key, department = current.step.key, status.department
@@ -673,7 +676,7 @@ class _Turns(NamedTuple):
         if gate and ("FAIL" in gate.results or current.missing == (lack_of(gate),)):
             filed = (one for kind in gate.kinds for one in self.facts.of_kind(kind, department))
             inputs = tuple(one.place.name for one in filed)
-            command = f"yolo-fs decide approve {gate.key} {department} --reason …"
+            command = self._command_to_decide(f"approve {gate.key} {department}")
             why = f"approval_gates.{gate.key} is on"
             return Next(key, Role.USER, inputs, "", why, command, gate.asks)
         why = explain_manual_qa(self.facts, department) if key == "qa" else ""
