@@ -153,7 +153,11 @@ def test_a_skeleton_stands_where_it_is_read_and_is_refused_until_it_is_filled_in
     assert code == Exit.DONE, path
     path = json.loads(path)["data"]["path"]
     code, told = typed("validate", path, "-C", str(team.root), capsys=capsys)
+    assert code == Exit.FINDINGS and "a skeleton that is not filled in yet" in told
     assert "nearly the name" not in told and "no artifact" not in told
+    skeleton = (team.root / path).read_text()
+    code, told = typed("fix", path, "--write", "-C", str(team.root), capsys=capsys)
+    assert code == Exit.FINDINGS and (team.root / path).read_text() == skeleton
     again = typed("new", kind, "--plan", "01-01", "-C", str(team.root), capsys=capsys)
     assert again[0] == Exit.FINDINGS and "is there already" in again[1]
 
@@ -200,13 +204,25 @@ def test_a_skeleton_of_a_plan_that_is_none_is_written_nowhere(
     assert sorted(team.root.parent.rglob("*")) == before
 
 
-@pytest.mark.parametrize("kind", ["critique", "plan", "summary", "code-review", "research"])
+@pytest.mark.parametrize("kind", [row.kind for row in ARTIFACTS])
 def test_the_daemon_commits_no_skeleton(
     team: Team, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     typed("new", kind, "--plan", "01-01", "-C", str(team.root), capsys=capsys)
     team.once()
-    assert "docs(01)" not in team.git("log", "--format=%s", "--all")
+    assert "Yolo-Artifact" not in team.git("log", "--format=%B", "--branches")
+
+
+def test_a_skeleton_that_an_older_version_committed_is_verified_as_it_was(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = skeleton_of("context", None, "")
+    team.file(f"{PHASE}/01-CONTEXT-backend.md", text.removesuffix("\n").rpartition("\n")[0] + "\n")
+    team.once()
+    path = team.file(f"{PHASE}/01-CONTEXT-backend.md", text)
+    team.git("add", str(path))
+    team.git("commit", "-q", "--amend", "--no-edit", "--no-verify")
+    assert typed("verify", "-C", str(team.root), capsys=capsys)[0] == Exit.DONE
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from yolo_fs.artifacts.examine import (
 from yolo_fs.artifacts.naming import is_named_by_change
 from yolo_fs.artifacts.table import Check, Home, required_keys
 from yolo_fs.artifacts.verdicts import Place, PlanFacts, Surroundings
-from yolo_fs.checking.snapshots import NoTree, Snapshot
+from yolo_fs.checking.snapshots import AtCommit, NoTree, Snapshot
 from yolo_fs.core.reasons import Finding, Level, Reason, errors
 from yolo_fs.evidence.facts import Switches, texts
 from yolo_fs.git.repository import Repository
@@ -36,7 +36,7 @@ from yolo_fs.handoffs.lifecycle import (
 )
 from yolo_fs.handoffs.packets import FENCE, ParsedPacket, from_front_matter, packet_of
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, Dept
-from yolo_fs.schemas.layout import Format, Record
+from yolo_fs.schemas.layout import UNFINISHED, Format, Record
 from yolo_fs.system.readers import READERS, read_lines
 from yolo_fs.system.text_checks import FindingList, Limits, Reading, decode
 from yolo_fs.workspace.settings import Settings
@@ -101,6 +101,8 @@ class Checker:
         faults = tuple(
             _add_example_hint(finding, place) for finding in _merge_prose_faults(faults, data)
         )
+        if not isinstance(snapshot, AtCommit):  # versions before this one committed skeletons
+            faults = tuple(_refuse_skeleton(faults, path, data))
         return Checked(records, faults, self.find_secrets(path, data), reading.torn)
 
     def find_secrets(self, path: str, data: bytes) -> tuple[Finding, ...]:
@@ -234,6 +236,16 @@ class Checker:
         if key is not None:
             self._plans[path] = key, facts
         return facts
+
+
+def _refuse_skeleton(findings: Iterable[Finding], path: str, data: bytes) -> Iterator[Finding]:
+    """Yield the findings, and for a skeleton one about its last line, whatever its format."""
+    last = data.count(b"\n") if data.endswith(f"{UNFINISHED}\n".encode()) else 0
+    if last:
+        message = "the file is a skeleton that is not filled in yet"
+        hint = "Fill in each value, then remove this line."
+        yield Finding(Reason.EMPTY_VALUE, path, last, "", message, "its values alone", hint)
+    yield from (finding for finding in findings if not last or finding.line != last)
 
 
 def _merge_prose_faults(findings: Sequence[Finding], data: bytes) -> Sequence[Finding]:

@@ -16,14 +16,14 @@ from yolo_fs.core.ids import PhaseId, PlanId
 from yolo_fs.core.reasons import Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.evidence.facts import texts
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, DEPARTMENT_BY_NAME, Dept
-from yolo_fs.schemas.layout import Format
+from yolo_fs.schemas.layout import UNFINISHED, Format
 from yolo_fs.system.packaged import packaged
 
 _MOST_BYTES = 720
 """Size limit: the largest example within it is the most instructive."""
 _COMPLETE = "complete"
 """The example of that name comes first: of what may also be partial, nobody is to be shown that."""
-_UNFINISHED = "(Fill this in, then remove this line.)\n"
+_UNFINISHED = f"{UNFINISHED}\n"
 _SOURCE = "src/"
 """Where the files of examples lie."""
 _PHASE = "01-auth"
@@ -143,7 +143,7 @@ def place_of_new(kind: str, phase: PhaseId | None, plan: str, prefix: str) -> st
     artifact = artifact_named(kind)
     if "{plan}" in artifact.file and PlanId.parse(plan) is None:
         hint = f"Say which: yolo-fs new {artifact.kind} --plan 01-01"
-        message = f"{safe(plan)!r} is no plan" if plan else f"{artifact.kind} belongs to a plan"
+        message = f"{safe(plan)!r} is no plan" if plan else "the number of the plan is missing"
         raise YoloError(Reason.BAD_NAME, message, hint=hint)
     if artifact.home is not Home.PHASE:
         return artifact.file

@@ -32,6 +32,10 @@ class Strictness(NamedTuple):
     """Known old spellings warn instead of reject."""
 
 
+UNFINISHED = "(Fill this in, then remove this line.)"
+"""The last line of a new file, until its author has filled it in."""
+
+
 def spelling_of(key: str) -> str:
     """Return the letters of a key, the same of `test_files`, `testFiles` and `Test-Files`."""
     return "".join(filter(str.isalnum, key)).casefold()
