@@ -282,3 +282,12 @@ def test_validate_says_of_a_handoff_what_check_says(
     for path, expected in told.items():
         said = {(one["reason"], one["at"]) for one in found if one["path"] == path}
         assert said == expected, path
+
+
+def test_where_no_session_has_begun_show_says_that_and_how_one_begins(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["envelope", "show", "-C", str(root)]) == 2
+    told = capsys.readouterr().err
+    assert "no session of the product workflow has begun here" in told
+    assert "'yolo-fs envelope new DRAFT'" in told

@@ -367,3 +367,10 @@ def test_tick_hands_up_what_an_old_log_says(root: Path, capsys: pytest.CaptureFi
         ("lead", "senior")
     ]
     assert escalate(root, capsys, "tick")[1]["data"] == []
+
+
+def test_whoever_opens_nothing_is_told_which_option_names_the_task(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["escalate", "open", "--reason", "blocked"]) == 2
+    assert "Missing option '--task'" in capsys.readouterr().err

@@ -136,3 +136,11 @@ def test_half_of_an_escape_pair_is_left_to_its_writer_by_every_verb(
     ]
     assert codes == [0, Exit.FINDINGS, Exit.FINDINGS] and path.read_bytes() == before
     assert "lone_surrogate" in capsys.readouterr().out
+
+
+def test_fix_says_so_where_there_is_nothing_to_repair(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(root, json.dumps(GOOD))
+    assert run(["fix"]) == 0
+    assert capsys.readouterr().out == "nothing to repair\n"

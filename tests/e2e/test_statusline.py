@@ -139,3 +139,10 @@ def test_what_stands_in_the_way_is_named_in_the_line_until_it_is_mended(
         exclude.write_text(rules)
         lock.unlink()
         until(lambda: "in the way" not in line(str(repo.root)), f"both are gone, time {number}")
+
+
+def test_a_phase_without_a_file_is_named(repo: Repo, start: Start) -> None:
+    repo.yolo_fs("phase", "new", "auth")
+    start(repo)
+    told = "yolo-fs: 01-auth waits for its first file"
+    until(lambda: line(str(repo.root)) == told, "the phase without a file")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -290,3 +291,13 @@ def test_the_work_tree_of_a_dev_stays_and_is_named(repo: Repo, tmp_path: Path) -
     (finding,) = json.loads(done.stdout)["findings"]
     assert finding["path"] == str(tmp_path / "tree") and "stays" in finding["message"]
     assert (tmp_path / "tree/.git").exists()
+
+
+def test_after_a_purge_the_command_that_is_told_takes_the_tree_from_the_branch(repo: Repo) -> None:
+    repo.yolo_fs("init", "--commit")
+    told = repo.yolo_fs("uninstall", "--purge").stdout.decode().splitlines()[-1]
+    command = told.partition("from there, too: ")[2]
+    assert repo.git("status", "--short") != ""
+    subprocess.run(shlex.split(command), cwd=repo.root, env=repo.env, check=True)
+    assert repo.git("status", "--short") == "" and repo.git("ls-files", PLANNING) == ""
+    assert "branch" not in repo.yolo_fs("uninstall", "--purge").stdout.decode()

@@ -175,12 +175,16 @@ def _session(handoffs: ProductHandoffs, wanted: str) -> str:
     sessions = [session for session in known if session.startswith(wanted.lower())]
     if (wanted and len(sessions) == 1) or (not wanted and sessions):
         return sessions[-1]
+    if not known:
+        hint = "'yolo-fs envelope new DRAFT' checks a handoff and writes it to documents/handoffs/."
+        message = "no session of the product workflow has begun here"
+        raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint)
     message = (
         f"{len(sessions)} sessions begin with {safe(wanted)!r}"
         if sessions
         else f"no session {safe(wanted)!r}"
     )
-    hint = f"There are: {', '.join(known[-10:]) or 'none'}."
+    hint = f"There are: {', '.join(known[-10:])}."
     raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint)
 
 

@@ -101,6 +101,8 @@ _BOUNDARY = click.option("--boundary", default="", help="Why it is outside your 
 def open_(invocation: Invocation, *, message_path: str | None, to: str, **given: Any) -> Reply:
     """Report that a task is blocked: by a `dev_blocker`, by an `escalation`, or in words."""
     request = _said(invocation.start, message_path, ("dev_blocker", "escalation"), given)
+    if not request.task:
+        raise click.UsageError("Missing option '--task', or a --message that names the task.")
     request = request._replace(agent=request.agent or "dev")
     return _act(invocation, lambda service: service.open(request, to))
 

@@ -68,11 +68,18 @@ def fix(invocation: Invocation, *, paths: Sequence[str], write: bool) -> Reply:
         "questions": len(questions),
     }
     code = Exit.FINDINGS if questions else Exit.DONE
-    return Reply(data, questions, code, lambda console: _show(console, changed))
+    shown = questions or changed
+    return Reply(
+        data, questions, code, lambda console: _show(console, changed) if shown else _show_none()
+    )
 
 
 def _diff(file: Fixed) -> str:
     return diff(file.before, file.after, safe(file.path, 4096))
+
+
+def _show_none() -> None:
+    print("nothing to repair")
 
 
 def _show(console: Console, changed: Sequence[Fixed]) -> None:

@@ -170,7 +170,7 @@ def _finding_for_no_handoff() -> Finding:
         Reason.FILE_MISSING,
         HANDOFF,
         expected=expected,
-        hint="ask the sender; 'yolo-fs handoff emit' writes it",
+        hint="ask the sender; 'yolo-fs handoff emit --help' says how one is written",
     )
 
 

@@ -67,7 +67,7 @@ def line(start: str) -> str:
         troubles.append(_why_nothing_is_told(own_folder(root)))
     parts = [
         *_parts_of_people(health, names_first=not reasons),
-        str(health.get("headline") or "no phase yet"),
+        str(health.get("headline") or _beginning(root)),
         *troubles,
         *(["degraded"] if health.get("degraded") else []),
     ]
@@ -102,6 +102,12 @@ def _reasons_in_the_way(health: dict[str, Any]) -> list[str]:
 
 def _printable(text: str) -> str:
     return "".join(char if char.isprintable() else "?" for char in text)[:LONGEST]
+
+
+def _beginning(root: str) -> str:
+    """Return what is said where no phase has a committed artifact."""
+    phase = _latest_phase(root)
+    return f"{phase} waits for its first file" if phase else "no phase yet"
 
 
 def _latest_phase(root: str) -> str:

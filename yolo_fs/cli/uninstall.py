@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
 
 import click
 
+from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.cli.setup import parts_of
 from yolo_fs.core.reasons import Exit, YoloError, safe
@@ -72,6 +74,8 @@ def uninstall(invocation: Invocation, *, dry_run: bool, purge: bool) -> Reply:
         "state": state if places else "nothing",
         "parts": [{"kind": kind, "place": place} for kind, place in places],
     }
+    if purge and not dry_run:
+        lines += _advise_commit(invocation.start, gone)
     shown = lines or [f"nothing {'else ' if stays else ''}of ours is here"]
     return Reply(
         data,
@@ -79,6 +83,16 @@ def uninstall(invocation: Invocation, *, dry_run: bool, purge: bool) -> Reply:
         Exit.FINDINGS if obstacles else Exit.DONE,
         lambda _: print("\n".join(shown)),
     )
+
+
+def _advise_commit(start: str, gone: Sequence[Part]) -> list[str]:
+    """Return what is left to do where a planning tree was removed that the branch still has."""
+    with Repository(start) as repository:
+        kept = repository.files_at(repository.head().tip, PLANNING_ROOT)
+    if not kept or not any(part.kind == "tree" for part in gone):
+        return []
+    command = f"git commit -m 'chore(repo): leave yolo' {PLANNING_ROOT}"
+    return [f"the branch still has {PLANNING_ROOT}; to take it from there, too: {command}"]
 
 
 def _obstacles(repository: Repository, *, purge: bool) -> list[YoloError]:
