@@ -74,7 +74,13 @@ def test_a_plan_that_is_not_there_is_named_with_those_that_are(
 
 
 @pytest.mark.parametrize(
-    "words", [("accept", "02-01"), ("assign", "02-01/T1")], ids=lambda words: words[0]
+    "words",
+    [
+        ("accept", "02-01"),
+        ("assign", "02-01/T1"),
+        ("supersede", ".yolo-planning/phases/02-next/02-01.plan.jsonl", "T1"),
+    ],
+    ids=lambda words: words[0],
 )
 def test_a_decision_on_a_plan_is_of_the_phase_that_its_number_names(
     team: Team, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]

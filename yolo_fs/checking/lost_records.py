@@ -123,7 +123,7 @@ def _finding(place: Place, record: LostRecord, added: LoggedCommit | None) -> Fi
     hint = f"'yolo-fs fix --write {place.path}' brings it back beside what is new."
     if not place.artifact.append_only:
         hint += (
-            f" If it is meant to go: yolo-fs decide supersede {place.name} "
+            f" If it is meant to go: yolo-fs decide supersede {shlex.quote(place.path)} "
             f"{shlex.quote(record.name)}"
             " --as AGENT --reason …"
         )

@@ -154,7 +154,9 @@ def supersede_(
             raise YoloError(Reason.OUT_OF_LANE, may_write.rule, hint=hint, exit_code=Exit.FINDINGS)
         return made
 
-    return _decide(invocation, phase, reason, fields)
+    place = classify(file.removeprefix("./"))
+    spelled = phase or (str(place.phase) if place and place.phase else "")
+    return _decide(invocation, spelled, reason, fields)
 
 
 def _phase_of(named: str) -> str:

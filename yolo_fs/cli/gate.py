@@ -208,13 +208,14 @@ def _show_waited(console: Console, waited: GateWaitResult) -> None:
         _show_why(console, GateStatus(gate["gate"], missing, (), gate["blocking"]))
     console.print(f"not open after {waited.waited_s:.0f} s:")
     for department in waited.look.departments:
-        console.print(f"  {department['department']:10} {_standing(department)}")
+        standing = _standing(department, waited.look.phase)
+        console.print(f"  {department['department']:10} {standing}")
 
 
-def _standing(department: Mapping[str, Any]) -> str:
+def _standing(department: Mapping[str, Any], phase: str) -> str:
     if department["complete"]:
         return "complete"
-    check = f"'yolo-fs workflow check {department['step']}'"
+    check = f"'yolo-fs workflow check {department['step']} --phase {phase}'"
     lacks = shortened(department["missing"], 3, shown_by=check, between="; ")
     why = "; ".join(filter(None, (lacks, *department["blockers"])))
     return safe(f"at {department['step']}: {why or 'nothing of it is there'}", 500)

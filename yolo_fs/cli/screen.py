@@ -254,7 +254,7 @@ def _phase(phase: PhaseBoard, width: int) -> Iterator[ScreenLine]:
         yield ScreenLine(f"  gates open: {', '.join(open_)}", "green")
     for gate in phase.gates:
         if not gate.is_open:
-            yield ScreenLine(f"  gate {gate.name} closed: {_lacks(gate)}", "yellow")
+            yield ScreenLine(f"  gate {gate.name} closed: {_lacks(gate, phase)}", "yellow")
     yield ScreenLine(f"  {phase.sign_off.sentence}")
     if left := phase.pace.sentence:
         yield ScreenLine(f"  {left}", "dim")
@@ -273,10 +273,11 @@ def _turn(status: DepartmentStatus) -> str:
     return f"{name}: {status.next.sentence}{why}"
 
 
-def _lacks(gate: GateStatus) -> str:
+def _lacks(gate: GateStatus, phase: PhaseBoard) -> str:
     first = "; ".join(map(str, gate.missing[:_GATE_LACKS]))
     more = len(gate.missing) - _GATE_LACKS
-    return f"{first} (+{more}: yolo-fs gate why {gate.name})" if more > 0 else first
+    why = f"yolo-fs gate why {gate.name} --phase {phase.facts.spelled}"
+    return f"{first} (+{more}: {why})" if more > 0 else first
 
 
 def _others(phases: Sequence[PhaseBoard], open_: Sequence[PhaseBoard]) -> Iterator[ScreenLine]:

@@ -93,7 +93,8 @@ def lacks_completion(phase: GateSource) -> Iterator[MissingEvidence]:
     for department in phase.behind:
         current = department.current
         assert current is not None
-        check = f"'yolo-fs workflow check {current.step.key}'"
+        own = f"--phase {phase.facts.spelled}"
+        check = f"'yolo-fs workflow check {current.step.key} {own}'"
         lacks = shortened(current.missing, 3, shown_by=check, between="; ")
         why = lacks or "nothing of it is there"
         what = f"{department.department} is at {current.step.key}: {why}"

@@ -657,7 +657,7 @@ class _Turns(NamedTuple):
         if asked := self._ask_person(status, current):
             return asked
         if current.step.key == "planning" and status.stage is not Outcome.GO:
-            check = f"'yolo-fs workflow check {current.step.key}'"
+            check = f"'yolo-fs workflow check {current.step.key} --phase {self.facts.spelled}'"
             lacks = shortened(current.missing, 3, shown_by=check, between="; ")
             why = f"stage gate {status.stage}: {lacks}"
             if status.stage is Outcome.KILL:
