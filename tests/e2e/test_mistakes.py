@@ -528,3 +528,30 @@ def test_a_key_of_a_handoff_in_another_spelling_is_told_its_own(root: Path) -> N
     assert "'fromRole' is not in the protocol; expected the key 'from_role'" in told_by_validate(
         root, path
     )
+
+
+@pytest.mark.parametrize(
+    ("written_as", "expected"),
+    [
+        ("`src/a.py`", "is more than a path; expected src/a.py"),
+        (" src/a.py", "is more than a path; expected src/a.py"),
+        ("src/a.py (new)", "is more than a path; expected src/a.py"),
+        ("src/a.py, src/b.py", "is more than one path; expected each path as a member of its own"),
+        ("app/(shop)/page.tsx", ""),
+        ("docs/a, b.md", "is more than one path"),
+    ],
+)
+def test_what_no_commit_can_have_as_its_path_is_told_with_the_path_in_it(
+    root: Path, written_as: str, expected: str
+) -> None:
+    """Else a task waits for a file that nobody will ever change."""
+    path = written(root, "01-01.plan.jsonl", plan(None, FIRST | {"f": [written_as]}, SECOND))
+    said = told_by_validate(root, path)
+    assert expected in said and ("warning: " in said) is bool(expected)
+    assert run(["validate"]) == 0
+
+
+def test_an_old_key_beside_the_present_one_is_not_told_to_become_it(root: Path) -> None:
+    path = written(root, "critique.jsonl", lines(FINDING | {"finding": "Another"}))
+    said = told_by_validate(root, path)
+    assert "'finding' is the old name of 'q', which is there, too; expected one of the two" in said

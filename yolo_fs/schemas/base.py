@@ -153,6 +153,18 @@ def _advise_no_pattern(text: str) -> str:
     return text
 
 
+def _advise_no_more_than_path(text: str) -> str:
+    path = text.strip(" `'\"")
+    path = path.rpartition(" (")[0] if path.endswith(")") and " (" in path else path
+    if path and path != text:
+        message = f"{text!r} is more than a path"
+        raise fault(Reason.BAD_FORMAT, message, expected=path, grade=Grade.SHOULD)
+    if ", " in text:
+        message, expected = f"{text!r} is more than one path", "each path as a member of its own"
+        raise fault(Reason.BAD_FORMAT, message, expected=expected, grade=Grade.SHOULD)
+    return text
+
+
 Text = Annotated[str, Field(min_length=1, examples=["a sentence"], json_schema_extra=SHOULD)]
 """A text that says something."""
 Statement = Annotated[
@@ -229,7 +241,9 @@ OptionalPath = Annotated[
 ]
 NotedPath = Annotated[str, _PATH, AfterValidator(_advise_inside_path)]
 """A path that is shown, and compared with those that commits have."""
-WorkPath = Annotated[NotedPath, AfterValidator(_advise_no_pattern)]
+WorkPath = Annotated[
+    NotedPath, AfterValidator(_advise_no_pattern), AfterValidator(_advise_no_more_than_path)
+]
 """A file or folder that somebody works on: what commits change is compared with it."""
 
 _Checked = TypeVar("_Checked", bound=Wire)
@@ -694,12 +708,14 @@ def _fault_for_unknown_key(
     if fresh := shape.renamed_keys.get(key):
         # Beside the present key, or where that may be absent, nobody misses the value.
         field = shape.model_fields[fresh]
-        is_needed = field.is_required() and not may_be_absent(field) and fresh not in value
+        is_there = fresh in value
+        is_needed = field.is_required() and not may_be_absent(field) and not is_there
         return Fault(
             Reason.LEGACY_KEY,
             at,
-            f"{key!r} is the old name",
-            f"the key {fresh!r}",
+            f"{key!r} is the old name"
+            + (f" of {fresh!r}, which is there, too" if is_there else ""),
+            "one of the two keys" if is_there else f"the key {fresh!r}",
             level=Level.WARNING if mode.legacy else Level.ERROR,
             grade=Grade.MUST if is_needed else Grade.SHOULD,
         )
