@@ -687,7 +687,7 @@ class _Turns(NamedTuple):
             if is_there:
                 command = f"yolo-fs validate {self.facts.folder}/{name}"
             does = f"tests by hand, and writes {name}"
-            return Next(key, Role.USER, (name,), "", why, command, does)
+            return Next(key, Role.USER, current.step.inputs, "", why, command, does)
         return None
 
     def _is_stopped_by_security(self, department: Dept) -> bool:
