@@ -578,6 +578,24 @@ def test_without_git_it_is_said(user: User, monkeypatch: pytest.MonkeyPatch) -> 
     assert raised.value.reason is Reason.GIT_MISSING
 
 
+def test_a_torn_configuration_of_the_user_is_not_taken_for_a_missing_git(
+    user: User, tmp_path: Path
+) -> None:
+    (user.root / ".yolo-planning/phases").mkdir(parents=True)
+    (tmp_path / ".gitconfig").write_text("[user]\n\tname = Ada\n[core\n")
+    asked = subprocess.run(
+        [sys.executable, "-m", "yolo_fs", "status", "-C", user.root],
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f"git_failed: git version: fatal: bad config line 3 in file {tmp_path}/.gitconfig" in (
+        asked.stderr
+    )
+    assert "Correct that line" in asked.stderr and "Install git" not in asked.stderr
+
+
 def test_a_repository_that_vanished_is_an_error_of_ours(user: User, engine: Engines) -> None:
     git = engine(user).repository.git
     user.root.rename(user.root.parent / "moved")

@@ -84,6 +84,8 @@ def _hint_for(complaints: str) -> str:
     """Return which step is safe where git complains about a file of its own."""
     if _IS_DENIED.search(complaints):  # whatever else git calls it, nothing is damaged
         return _NO_RIGHT
+    if "bad config " in complaints:
+        return "Correct that line in an editor: no git runs before, 'git config' neither."
     if found := _DAMAGED_INDEX.search(complaints):
         is_named = complaints.startswith("index: ", found.start())
         before = complaints[: found.start() + len("index")].rsplit(maxsplit=1)
@@ -314,13 +316,16 @@ def load_git_python() -> ModuleType:
     """Import GitPython only when the first git is to run: it is a third of a command's cost.
 
     Raises:
-        YoloError: GIT_MISSING, since as it is imported, it runs `git version`.
+        YoloError: GIT_MISSING, since as it is imported, it runs `git version`; GIT_FAILED when git
+            answers with an error, as it does where the user's configuration is torn.
     """
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
     with _set_aside_inherited_environment():
         try:
             import git
-        except ImportError:
+        except ImportError as error:
+            if said := re.search("stderr: '(.+)'", str(error), re.DOTALL):
+                raise failure("version", GitOutput(1, b"", said[1])) from None
             raise YoloError(
                 Reason.GIT_MISSING,
                 "the git on the path does not work: `git version` fails",
