@@ -358,6 +358,19 @@ def test_a_planted_breakage_is_found_and_named(
     assert len(found) == (8 if breakage is moved else 1)
 
 
+@pytest.mark.parametrize("first", ["#!/nowhere/bin/sh", "#!/bin/sh\r", "#!/usr/bin/env sh\r"])
+def test_a_hook_that_the_kernel_cannot_start_is_not_said_to_be_mended_by_installing(
+    root: Path, first: str
+) -> None:
+    write(root / ".git/hooks/pre-commit", f"{first}\necho mine\n")
+    install(root)
+    with Repository(str(root)) as repository:
+        (found,) = examine(repository)
+        assert all(isinstance(deed, HookFileKept) for deed in plan_install(repository))
+    assert found.path.endswith("pre-commit") and "first line" in found.hint
+    assert found.command == f"sed -n 1l '{found.path}'"
+
+
 def test_a_work_tree_in_which_husky_is_not_set_up_is_found(root: Path) -> None:
     husky(root)
     git(root, "worktree", "add", "-q", "-b", "other", str(root.parent / "linked"))

@@ -72,7 +72,7 @@ def examine(repository: Repository, *, asks: bool = True) -> Iterator[Finding]:
             if (
                 asks and is_ours and has_section
             ):  # else the section would run a script of somebody else
-                wrong = wrong or _probe_hook(root, name)
+                wrong = wrong or _probe_hook(root, name, place.file(name))
             if wrong:
                 message = f"{name} does not run in {root}: {wrong.what}"
                 yield broken(place.file(name), message, wrong.hint, wrong.command)
@@ -107,7 +107,7 @@ def _find_visible_defect(place: Layout, name: str, deed: Deed | None) -> _Defect
     return _Defect("our section in it was changed") if isinstance(deed, HookFileChange) else None
 
 
-def _probe_hook(root: str, name: str) -> _Defect | None:
+def _probe_hook(root: str, name: str, path: str) -> _Defect | None:
     """Run a hook through git to see if our section is reached; the user's part does not run."""
     os.environ["YOLO_FS_PROBE"] = "1"
     try:
@@ -123,7 +123,11 @@ def _probe_hook(root: str, name: str) -> _Defect | None:
     ):  # git before 2.36 cannot be asked; what can be seen must do
         return None
     heard = (answer.err or answer.out.decode("utf-8", "replace")).strip().partition("\n")[0]
-    return _Defect(f"asked by git, it says nothing of ours{f', but {heard!r}' if heard else ''}")
+    what = f"asked by git, it says nothing of ours{f', but {heard!r}' if heard else ''}"
+    if "No such file or directory" in heard:  # our section is whole, and nobody reads it
+        hint = "Its first line names a program that is not there, or ends with a carriage return."
+        return _Defect(what, hint, f"sed -n 1l {shlex.quote(path)}")
+    return _Defect(what)
 
 
 _MAX_BYTES = 16 << 20
