@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -69,3 +70,33 @@ def test_doctor_does_not_wait_for_a_pipe_in_the_place_of_the_users_configuration
         check=False,
     )
     assert f"{tmp_path}/config/yolo-fs/config.json: not_regular" in asked.stderr
+
+
+@pytest.mark.parametrize("kind", ["a link to nowhere", "not to be read"])
+def test_a_configuration_that_is_there_and_cannot_be_read_is_none_that_allows_everything(
+    tmp_path: Path, kind: str
+) -> None:
+    """As a link into dotfiles that are not checked out, or a file that 'sudo' has written."""
+    team = Team(tmp_path / "work")
+    team.plan_one()
+    config = tmp_path / "config/yolo-fs/config.json"
+    config.parent.mkdir(parents=True)
+    if kind == "a link to nowhere":
+        config.symlink_to(tmp_path / "dotfiles/config.json")
+    elif shutil.which("setpriv"):
+        config.write_text('{"policy":{"auto_commit":false}}\n')
+        config.chmod(0)
+    else:
+        pytest.skip("without setpriv the modes do not bind root")
+    is_bound = os.geteuid() == 0 and not config.is_symlink()
+    bound = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if is_bound else ()
+    asked = subprocess.run(
+        [*bound, sys.executable, "-m", "yolo_fs", "run", "--once"],
+        cwd=team.root,
+        env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert asked.returncode == 78, asked.stdout
+    assert f"bad_config: {config}" in asked.stderr

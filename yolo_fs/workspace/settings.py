@@ -397,13 +397,23 @@ def _written_in(root: str) -> bytes | None:
 
 
 def _written(path: str, name: str) -> bytes | None:
-    """Return the content of a file; None where there is none that can be read."""
+    """Return the content of a file; None where there is none.
+
+    Raises:
+        YoloError: BAD_CONFIG where one is and cannot be read: what it forbids must not be allowed.
+    """
     # Opening a pipe would wait for its writer.
-    if os.path.exists(path) and not os.path.isfile(path):
+    if os.path.lexists(path) and not os.path.isfile(path):
         raise _error_for_bad_config(Finding(Reason.NOT_REGULAR, name, hint="put a file there"))
-    with suppress(OSError), open(path, "rb") as file:
-        return file.read(Limits().max_file_bytes + 1)
-    return None
+    try:
+        with open(path, "rb") as file:
+            return file.read(Limits().max_file_bytes + 1)
+    except OSError as error:
+        if not os.path.lexists(path):  # also in a home that this user may not enter
+            return None
+        raise _error_for_bad_config(
+            Finding(Reason.UNREADABLE, name, message=error.strerror or str(error))
+        ) from None
 
 
 def _parse_object(data: bytes, name: str) -> dict[str, Any]:
