@@ -573,6 +573,8 @@ class Repository:
         folders = [f"{self.common_dir}/objects"]
         for folder in folders:
             for line in content_of(f"{folder}/info/alternates").split(b"\n"):
+                if line.startswith((b"#", b'"')):  # a comment, or a quoted path: too rare to follow
+                    continue
                 place = os.path.normpath(os.path.join(folder, os.fsdecode(line)))
                 if line and place not in folders and len(folders) < _MOST_ALTERNATES:
                     folders.append(place)
