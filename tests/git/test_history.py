@@ -214,7 +214,9 @@ def test_a_history_is_told_in_parts_and_each_commit_after_its_parents(
     monkeypatch.setattr(history, "_AT_ONCE", 7)
     a_line(user, seed, 40)  # its clock goes wrong: it begins in 1970
     side = user.text("commit-tree", "-m", "side", "-p", "main~20", "main~30^{tree}")
-    merge = user.text("commit-tree", "-m", "both", "-p", "main", "-p", side, "main~3^{tree}")
+    blob = user.git("hash-object", "-w", "--stdin", given=b"of the merge").decode().strip()
+    own = user.git("mktree", given=f"100644 blob {blob}\tof the merge\n".encode()).decode().strip()
+    merge = user.text("commit-tree", "-m", "both", "-p", "main", "-p", side, own)
     repository = engine(user).repository
 
     told = list(log_parents_first(repository, merge))
