@@ -30,6 +30,7 @@ from yolo_fs.progress.workflow import phase_named
 from yolo_fs.protocol.departments import Role
 from yolo_fs.protocol.gates import APPROVAL_GATES
 from yolo_fs.protocol.roster import plain_name
+from yolo_fs.workspace.planning_tree import phases_in
 from yolo_fs.workspace.settings import load
 
 
@@ -155,8 +156,10 @@ def supersede_(
         return made
 
     place = classify(file.removeprefix("./"))
-    spelled = phase or (str(place.phase) if place and place.phase else "")
-    return _decide(invocation, spelled, reason, fields)
+    with Repository(invocation.start) as repository:
+        is_there = place is not None and place.phase in phases_in(repository.root)
+    spelled = str(place.phase) if place and is_there else ""
+    return _decide(invocation, phase or spelled, reason, fields)
 
 
 def _phase_of(named: str) -> str:
