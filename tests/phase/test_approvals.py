@@ -109,7 +109,7 @@ MANUAL = config_from({"security_audit": True, "approval_gates": {"manual_qa": Tr
     [
         (
             [],
-            "nobody has tested by hand (approval_gates.manual_qa)",
+            "nobody has tested backend by hand (approval_gates.manual_qa)",
             "yolo-fs new manual-qa.jsonl --phase 1",
         ),
         (

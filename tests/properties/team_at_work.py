@@ -6,7 +6,8 @@ out of turn, as often as its `slips` allow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from random import Random
@@ -17,6 +18,7 @@ from tests.support.phases import FOLDER, PHASE
 from tests.support.settings import config_from
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.core.ids import PlanId, TaskRef
+from yolo_fs.decisions import approve
 from yolo_fs.escalations.fold import as_committed
 from yolo_fs.escalations.lines import EscalationRequest, opened, raised, resolved
 from yolo_fs.escalations.log import EscalationProgress, EscalationStage, logged, role_of
@@ -27,7 +29,7 @@ from yolo_fs.phase.progress import Next
 from yolo_fs.progress.board import PhaseBoard
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.roster import department_said
-from yolo_fs.schemas.config import Config
+from yolo_fs.schemas.config import ApprovalGates, Config
 
 Line = dict[str, Any]
 DAY = "2026-02-19"
@@ -118,6 +120,7 @@ def random_config(chance: Random) -> Config:
             "documenter": chance.choice(["on_request", "always", "never"]),
             "po": {"enabled": chance.random() < 0.4},
             "integration_gate": {"enabled": chance.random() < 0.5},
+            "approval_gates": {name: chance.random() < 0.2 for name in ApprovalGates._fields},
         }
     )
 
@@ -139,7 +142,12 @@ class Agents:
     slips: int = 0
 
     def act(self, asked: Next) -> bool:
-        """Do what is asked for; False when a person is asked."""
+        """Do what is asked for; False when a person is asked who does not answer here."""
+        if asked.why.startswith("approval_gates.") or asked.sentence.startswith(
+            "user tests by hand"
+        ):
+            self._answer_gate(shlex.split(asked.command))
+            return True
         if asked.agent in PEOPLE:
             return False
         held = [one for one in self._open_escalations() if one.agent == asked.agent]
@@ -157,6 +165,18 @@ class Agents:
             return False
         self._escalate_what_is_used_up()
         return True
+
+    def _answer_gate(self, words: Sequence[str]) -> None:
+        """Do what a person is asked at an approval gate, by the command that is named."""
+        if words[1] == "decide":
+            fields = approve(self.branch.phase.facts, words[3], words[4], "user")
+            before = self.branch.lines("decisions.jsonl")
+            self.branch.write("decisions.jsonl", [*before, fields | {"reason": self.branch.day}])
+        else:
+            result = "FAIL" if self.slip() else "PASS"
+            self.branch.write(
+                words[2].rpartition("/")[2], [{"r": result, "tests": [], "dt": self.branch.day}]
+            )
 
     def _escalate_what_is_used_up(self) -> None:
         """The coordinator opens the escalations of loops that are used up."""

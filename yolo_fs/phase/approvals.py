@@ -69,7 +69,7 @@ def explain_manual_qa(facts: PhaseFacts, department: Dept) -> str:
     filed = next(iter(facts.of_kind(MANUAL_QA, department)), None)
     if filed is None:
         is_signed = bool(facts.signed_off)
-        return "" if is_signed else "nobody has tested by hand (approval_gates.manual_qa)"
+        return "" if is_signed else f"nobody has tested {department} by hand (approval_gates.manual_qa)"
     result = next((line.get("r") for line in filed.lines if "r" in line), "")
     if result != "PASS":
         return f"{filed.place.name} says {result}"
