@@ -83,7 +83,7 @@ def _error_for_no_question(name: str, items: Sequence[InboxItem]) -> YoloError:
         message = f"nothing of that name waits for a person: {safe(name)!r}"
         hint = "'yolo-fs inbox' lists what does."
         return YoloError(Reason.UNKNOWN_NAME, message, hint=hint)
-    message = f"{safe(item.question, 300)} An answer does not settle that"
+    message = f"an answer does not settle this: {safe(item.question, 300).rstrip('.')}"
     hint = f"Run: {safe(item.command, 300)}"
     return YoloError(Reason.STATE_CONFLICT, message, hint=hint, exit_code=Exit.FINDINGS)
 
