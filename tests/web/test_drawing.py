@@ -124,6 +124,25 @@ def test_plans_lie_below_the_steps_of_their_department_and_never_upon_each_other
         assert number(plan, "y") + number(plan, "height") <= number(below, "y")
 
 
+def labels(timeline: Timeline) -> list[str]:
+    """Return what stands on the bars of the lanes."""
+    sheet = ET.fromstring(PLOTS["lanes"](timeline, WIDTH))
+    return [each.text or "" for each in sheet.iter() if each.get("class") == "onbar"]
+
+
+def test_a_bar_says_as_much_as_there_is_room_for() -> None:
+    ends = {"01-01": 400, "01-04": 70, "01-05": 20}
+    plans = tuple(PlanBar(name, "backend", 1, at(0), at(end), True) for name, end in ends.items())
+    steps = (
+        bar("backend", "planning", "3", TimeUse.WORKING, 0, 500),
+        bar("backend", "code_review", "7", TimeUse.REVIEW, 500, 530),
+        bar("backend", "qa", "9", TimeUse.REVIEW, 530, 535),
+    )
+    assert labels(TIMELINE._replace(bars=steps, plan_bars=plans)) == [
+        "planning", "7", "01-01 · wave 1", "01-04",
+    ]  # fmt: skip
+
+
 def test_a_refusal_is_marked_in_the_lane_of_its_department_and_a_gate_above_all() -> None:
     sheet = drawn("lanes")
     backend, _, frontend = shapes(sheet, "bar").values()
