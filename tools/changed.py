@@ -1,8 +1,9 @@
 """Which tests are near to what was changed: the files that `scripts/test --changed` runs, nearest first.
 
 A changed test is its own; a module is tested by the files that are named after it or its room, then by the tests that
-import it, then by those that import a module which imports it. Of the same distance, those that start daemons or go
-through every door come last. A change of anything else is near to the tests whose text names it.
+import it or are named after a module that does, as those of a verb are, which start it as a program; then by those one
+module further. Of the same distance, those that start daemons or go through every door come last. A change of anything
+else is near to the tests whose text names it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import argparse
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path, PurePosixPath
 
@@ -47,8 +48,8 @@ def tests_near(changed: list[str]) -> list[str]:
     tests = [path for path in imports if PurePosixPath(path).name.startswith("test_")]
     distances = distances_from(changed, imports)
     near = {path: distances[path] for path in tests if path in distances}
-    own = {name for path in changed if path.endswith(".py") for name in names_of_tests(path)}
-    near |= {path: 0 for path in tests if PurePosixPath(path).name in own}
+    own = {path for each in changed for path in tests_of_room(each, tests)}
+    near |= dict.fromkeys(own, 0)
     named = {name_in_texts(path) for path in changed if not path.endswith(".py")}
     for path in tests:
         text = (ROOT / path).read_text() if named and path not in near else ""
@@ -68,12 +69,17 @@ def import_graph() -> dict[str, frozenset[str]]:
 
 
 def distances_from(changed: list[str], imports: Mapping[str, frozenset[str]]) -> dict[str, int]:
-    """Return each file that imports a changed one, over at most one other, and over how many imports it does."""
+    """Return each file that imports a changed one or is a test named after it, over at most one other, and over how
+    many imports.
+    """
     distances = {path: 0 for path in changed if path in imports}
-    for distance in (1, 2):
+    for distance in (0, 1, 2):
         modules = {module_of(path) for path, nearer in distances.items() if nearer < distance}
         for path, imported in imports.items():
             if imported & modules:
+                distances.setdefault(path, distance)
+        for module in [path for path, far in distances.items() if far == distance]:
+            for path in tests_named_after(module, imports):
                 distances.setdefault(path, distance)
     return distances
 
@@ -105,12 +111,30 @@ def name_in_texts(path: str) -> str:
     return pure.name if pure.suffix else path
 
 
-def names_of_tests(path: str) -> Iterator[str]:
-    """Return the names that the tests of a module have: `test_writing.py` and `test_mcp.py` for `yolo_fs/mcp/writing.py`."""
+def tests_named_after(path: str, files: Iterable[str]) -> Iterator[str]:
+    """Yield the tests of a module of ours by their name, such as `tests/web/test_server.py`; those in the folder of
+    another room are of a module of the same name there.
+    """
     pure = PurePosixPath(path)
-    if pure.parts[0] == "yolo_fs":
-        yield f"test_{pure.name}"
-        yield f"test_{pure.parts[1].removesuffix('.py')}.py"
+    if pure.parts[0] != "yolo_fs" or pure.suffix != ".py":
+        return
+    for each in map(PurePosixPath, files):
+        folder = each.parts[1] if len(each.parts) > 2 else ""
+        is_of_room = folder == pure.parts[1] or not (ROOT / "yolo_fs" / folder).is_dir()
+        if (
+            each.parts[0] == "tests"
+            and each.name == f"test_{pure.name}"
+            and (is_of_room or not folder)
+        ):
+            yield str(each)
+
+
+def tests_of_room(path: str, tests: Iterable[str]) -> Iterator[str]:
+    """Yield the tests that are named after the room of a module, such as `test_mcp.py`."""
+    pure = PurePosixPath(path)
+    if pure.parts[0] == "yolo_fs" and pure.suffix == ".py":
+        name = f"test_{pure.parts[1].removesuffix('.py')}.py"
+        yield from (each for each in tests if PurePosixPath(each).name == name)
 
 
 if __name__ == "__main__":
