@@ -129,3 +129,20 @@ def test_a_test_by_hand_is_the_users_and_security_waits_for_it(
     assert asked.command == command
     passed = content | {"manual-qa.jsonl": [{"r": "PASS"}]}
     assert turn(Phase(facts(passed, config=MANUAL))).agent == "security"
+
+
+@pytest.mark.parametrize(
+    ("tested_at", "agent", "sentence"),
+    [
+        (9, "qa", "qa verifies what manual-qa.jsonl has found"),
+        (5, "user", "user tests by hand, and writes manual-qa.jsonl"),
+    ],
+)
+def test_what_a_test_by_hand_has_found_is_taken_up_by_qa_and_then_tested_again(
+    tested_at: int, agent: str, sentence: str
+) -> None:
+    positions = {"manual-qa.jsonl": tested_at}
+    found = facts(VERIFIED | {"manual-qa.jsonl": [{"r": "FAIL"}]}, config=MANUAL)
+    placed = tuple(one._replace(position=positions.get(one.place.name, 7)) for one in found.filed)
+    asked = turn(Phase(replace(found, filed=placed)))
+    assert (asked.agent, asked.sentence) == (agent, sentence)

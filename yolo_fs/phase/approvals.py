@@ -67,11 +67,21 @@ def explain_manual_qa(facts: PhaseFacts, department: Dept) -> str:
     if not facts.switches.config.approval_gates.manual_qa:
         return ""
     filed = next(iter(facts.of_kind(MANUAL_QA, department)), None)
+    if facts.signed_off and (filed is None or facts.is_signed(filed.position)):
+        return ""
     if filed is None:
-        is_signed = bool(facts.signed_off)
-        return "" if is_signed else f"nobody has tested {department} by hand (approval_gates.manual_qa)"
+        return f"nobody has tested {department} by hand (approval_gates.manual_qa)"
     result = next((line.get("r") for line in filed.lines if "r" in line), "")
     if result != "PASS":
         return f"{filed.place.name} says {result}"
     later = next(later_than(facts, "verification", filed.position, department), None)
     return f"{filed.place.name} is older than {later.what}, which came after it" if later else ""
+
+
+def is_test_unheard(facts: PhaseFacts, department: Dept) -> bool:
+    """Return whether a test by hand came after the verification: QA takes up what it has found."""
+    return any(
+        facts.is_later(tested.position, verified.position)
+        for tested in facts.of_kind(MANUAL_QA, department)
+        for verified in facts.of_kind("verification", department)
+    )

@@ -42,7 +42,13 @@ from yolo_fs.loops.repairs import (
     passed_without_answer,
 )
 from yolo_fs.loops.rounds import AFTER_REWORK, CLARIFIED_AGAIN, PATCH_FAILED, loop_of, loops
-from yolo_fs.phase.approvals import MANUAL_QA, explain_manual_qa, lack_of, owed_approval
+from yolo_fs.phase.approvals import (
+    MANUAL_QA,
+    explain_manual_qa,
+    is_test_unheard,
+    lack_of,
+    owed_approval,
+)
 from yolo_fs.phase.gate_status import CheckResult, GateStatus
 from yolo_fs.phase.gates import (
     DueDecision,
@@ -683,6 +689,9 @@ class _Turns(NamedTuple):
         if why and current.missing == (why,):
             name = f"{DEPARTMENT_BY_NAME[department].prefix}{MANUAL_QA}.jsonl"
             is_there = any(self.facts.of_kind(MANUAL_QA, department))
+            if why.startswith(f"{name} says ") and is_test_unheard(self.facts, department):
+                does = f"verifies what {name} has found"
+                return Next(key, name_in(Role.QA, department), (name,), "", why, "", does)
             command = f"yolo-fs new {name} --phase {self.facts.spelled}"
             if is_there:
                 command = f"yolo-fs validate {self.facts.folder}/{name}"
