@@ -143,7 +143,13 @@ def _copy_of_the_tree(copy: Path) -> Path:
     packages = next((copy / ".venv" / "lib").glob("python*/site-packages"))
     ours = sysconfig.get_paths()["purelib"]
     (packages / "copy.pth").write_text(f"{copy}\nimport site; site.addsitedir({ours!r})\n")
-    return copy / ".venv" / "bin" / "python"
+    python = copy / ".venv" / "bin" / "python"
+    program = python.with_name("yolo-fs")  # what is printed as the next command has to be there
+    program.write_text(
+        f"#!{python}\nimport sys\nfrom yolo_fs.__main__ import start\nsys.exit(start())\n"
+    )
+    program.chmod(0o755)
+    return python
 
 
 class _planted:  # noqa: N801 - a context manager reads as a verb
