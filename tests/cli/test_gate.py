@@ -146,10 +146,12 @@ def test_the_report_is_for_people_as_well(team: Team, capsys: pytest.CaptureFixt
 
 
 def test_a_department_that_is_done_is_reported_as_complete() -> None:
-    assert _standing({"complete": True, "step": "", "missing": [], "blockers": []}) == "complete"
-    assert _standing(
-        {"complete": False, "step": "qa", "missing": [], "blockers": ["plan 01-02 failed"]}
-    ) == ("at qa: plan 01-02 failed")
+    done = {"complete": True, "step": "", "missing": [], "blockers": []}
+    assert _standing(done, "01-auth") == "complete"
+    at_qa = {"complete": False, "step": "qa", "missing": [], "blockers": ["plan 01-02 failed"]}
+    assert _standing(at_qa, "01-auth") == "at qa: plan 01-02 failed"
+    lacking = _standing(at_qa | {"missing": ["a", "b", "c", "d"]}, "01-auth")
+    assert "'yolo-fs workflow check qa --phase 01-auth'" in lacking
 
 
 @pytest.mark.parametrize(
