@@ -146,3 +146,19 @@ def test_what_a_test_by_hand_has_found_is_taken_up_by_qa_and_then_tested_again(
     placed = tuple(one._replace(position=positions.get(one.place.name, 7)) for one in found.filed)
     asked = turn(Phase(replace(found, filed=placed)))
     assert (asked.agent, asked.sentence) == (agent, sentence)
+
+
+def test_an_approval_on_a_branch_beside_the_verdict_has_not_seen_it() -> None:
+    """The merge gave the verdict the lower place, and the approval knew nothing of it."""
+    phase = phase_at("code_review", REVIEWED, verdict=2, decided=3)
+    assert turn(phase).agent == "qa"
+    path = f"{FOLDER}/decisions.jsonl"
+    (decided,) = phase.facts.versions[path]
+    placed = tuple(
+        one._replace(position=2) if one.place.name == "code-review.jsonl" else one
+        for one in phase.facts.filed
+    )
+    versions = {**phase.facts.versions, path: (decided._replace(position=3),)}
+    on_one_line = replace(phase.facts, filed=placed, versions=versions)
+    assert turn(Phase(on_one_line)).agent == "qa"
+    assert turn(Phase(replace(on_one_line, unseen={3: frozenset({2})}))).agent == "user"

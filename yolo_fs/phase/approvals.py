@@ -4,8 +4,9 @@ Pure.
 
 from __future__ import annotations
 
-from yolo_fs.evidence.facts import PhaseFacts
+from yolo_fs.evidence.facts import NOWHERE, PhaseFacts
 from yolo_fs.evidence.judged import later_than
+from yolo_fs.loops.facts import DecidedFact
 from yolo_fs.loops.repairs import known_for_loops
 from yolo_fs.protocol.departments import Dept, Role
 from yolo_fs.protocol.gates import APPROVAL_GATES, ApprovalGate
@@ -42,22 +43,32 @@ def lack_of(gate: ApprovalGate) -> str:
 def _asks(facts: PhaseFacts, department: Dept, gate: ApprovalGate) -> bool:
     known = known_for_loops(facts)
     verdicts = [
-        known.history(filed)[-1]
+        (known.history(filed)[-1], filed.position)
         for kind in gate.kinds
         for filed in facts.of_kind(kind, department)
         if not facts.is_signed(filed.position)
         and not any(later_than(facts, kind, filed.position, department))
     ]
     asking = [
-        verdict.order
-        for verdict in verdicts
+        (verdict.order, position)
+        for verdict, position in verdicts
         if not gate.results or any(line.get("r") in gate.results for line in verdict.lines)
     ]
-    approvals = known.decisions(APPROVE, approved_thing(department, gate))
-    last = max(asking, default=None)
-    return last is not None and not any(
-        each.agent == Role.USER and each.order >= last for each in approvals
+    approvals = [
+        each
+        for each in known.decisions(APPROVE, approved_thing(department, gate))
+        if each.agent == Role.USER
+    ]
+    return bool(asking) and not any(
+        all(_has_seen(facts, each, order, position) for order, position in asking)
+        for each in approvals
     )
+
+
+def _has_seen(facts: PhaseFacts, approval: DecidedFact, order: int, position: int) -> bool:
+    """Return whether a decision came after a verdict, and not on a branch beside it."""
+    is_beside = approval.position != NOWHERE and facts.is_later(position, approval.position)
+    return approval.order >= order and not is_beside
 
 
 def explain_manual_qa(facts: PhaseFacts, department: Dept) -> str:
@@ -79,9 +90,10 @@ def explain_manual_qa(facts: PhaseFacts, department: Dept) -> str:
 
 
 def is_test_unheard(facts: PhaseFacts, department: Dept) -> bool:
-    """Return whether a test by hand came after the verification: QA takes up what it has found."""
+    """Return whether a test by hand has found something after the verification: QA takes it up."""
     return any(
         facts.is_later(tested.position, verified.position)
         for tested in facts.of_kind(MANUAL_QA, department)
+        if not any(line.get("r") == "PASS" for line in tested.lines)
         for verified in facts.of_kind("verification", department)
     )
