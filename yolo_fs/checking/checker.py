@@ -36,7 +36,7 @@ from yolo_fs.handoffs.lifecycle import (
 )
 from yolo_fs.handoffs.packets import FENCE, ParsedPacket, from_front_matter, packet_of
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, Dept
-from yolo_fs.schemas.layout import UNFINISHED, Format, Record
+from yolo_fs.schemas.layout import Format, Record, is_skeleton
 from yolo_fs.system.readers import READERS, read_lines
 from yolo_fs.system.text_checks import FindingList, Limits, Reading, decode
 from yolo_fs.workspace.settings import Settings
@@ -240,7 +240,7 @@ class Checker:
 
 def _refuse_skeleton(findings: Iterable[Finding], path: str, data: bytes) -> Iterator[Finding]:
     """Yield the findings, and for a skeleton one about its last line, whatever its format."""
-    last = data.count(b"\n") if data.endswith(f"{UNFINISHED}\n".encode()) else 0
+    last = data.count(b"\n") if is_skeleton(data) else 0
     if last:
         message = "the file is a skeleton that is not filled in yet"
         hint = "Fill in each value, then remove this line."

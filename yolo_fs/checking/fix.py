@@ -28,7 +28,7 @@ from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.checking.validate import STDIN, CheckedFile, Validator
 from yolo_fs.core.credentials import redact
 from yolo_fs.core.reasons import Finding, Reason, YoloError, errors, safe
-from yolo_fs.schemas.layout import UNFINISHED, Format
+from yolo_fs.schemas.layout import Format, is_skeleton
 from yolo_fs.system.files import Content, names_in, read
 from yolo_fs.system.readers import read_lines
 from yolo_fs.system.store import write_atomic
@@ -58,8 +58,7 @@ class Fixed(NamedTuple):
 def fix(validator: Validator, file: CheckedFile, full: str, *, write: bool) -> Fixed:
     """Repair a file that was checked; `full`: its absolute path."""
     after = file.data
-    is_begun = not file.data.endswith(f"{UNFINISHED}\n".encode())
-    if file.kind and file.data and is_begun and _is_repairable(file.kind):
+    if file.kind and file.data and not is_skeleton(file.data) and _is_repairable(file.kind):
         before = validator.with_records(full, file.data)
         after = mended(before, file.kind, correction_of(full, validator.aliases)) or before
     judged = validator.again(full, file.path, after) if after != file.data else file

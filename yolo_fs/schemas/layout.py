@@ -36,6 +36,11 @@ UNFINISHED = "(Fill this in, then remove this line.)"
 """The last line of a new file, until its author has filled it in."""
 
 
+def is_skeleton(data: bytes) -> bool:
+    """Return whether a file is new, and its author has not filled it in."""
+    return data.endswith(f"{UNFINISHED}\n".encode())
+
+
 def spelling_of(key: str) -> str:
     """Return the letters of a key, the same of `test_files`, `testFiles` and `Test-Files`."""
     return "".join(filter(str.isalnum, key)).casefold()
