@@ -218,6 +218,19 @@ def test_another_role_than_the_receiver_is_stopped(handed: Repo) -> None:
 
 
 @pytest.mark.proves("001:87")
+def test_an_override_is_advised_only_where_there_is_a_packet_to_accept(handed: Repo) -> None:
+    handoff = handed.root / SESSION / "HANDOFF.md"
+    handed.git("checkout", "-q", "main")
+    assert "--override" in str(edit(handed))
+    handoff.write_text("no front matter\n")
+    assert "--override" not in str(edit(handed))
+    handed.yolo_fs("handoff", "check", "--override", "go on", ok=(1,))
+    handoff.unlink()
+    handed.git("checkout", "-q", BRANCH)
+    assert "--override" not in str(edit(handed, agent_type="executor"))
+
+
+@pytest.mark.proves("001:87")
 def test_the_operator_may_accept_it_and_the_hook_lets_go(handed: Repo) -> None:
     handed.git("checkout", "-q", "main")
     handed.yolo_fs("handoff", "check", "--override", "the branch was merged")

@@ -283,6 +283,18 @@ def test_edits_are_free_where_nothing_was_handed_over(team: Team) -> None:
     assert may_edit(team, session_id=GUID) == [Reason.FILE_MISSING]
 
 
+@pytest.mark.proves("001:61a")
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_what_is_no_file_is_no_handoff_for_its_executor(
+    team: Team, make: Callable[[Path], None]
+) -> None:
+    make(team.root / HANDOFF)
+    assert may_edit(team, receiver="executor") in ([Reason.FILE_MISSING], [Reason.NOT_REGULAR])
+    with Repository(str(team.root)) as repository:
+        due = DirectiveHandoffs(repository, SETTINGS).due()
+    assert due == ((HANDOFF,) if make is os.mkdir else ())
+
+
 @pytest.mark.proves("001:61b", "001:61c")
 def test_edits_are_denied_until_the_handoff_is_mended(team: Team) -> None:
     team.emit()
@@ -347,6 +359,27 @@ def test_a_handoff_for_a_session_that_is_not_there_is_nobodys(team: Team) -> Non
     assert verdicts(team, place) == [[]] * 3
     (team.root / README).unlink()
     assert verdicts(team, place) == verdicts(team, HANDOFF) == [[Reason.FILE_MISSING]] * 3
+
+
+@pytest.mark.parametrize("comment", [" # since Monday", "  #", "\t# x: y"])
+def test_a_comment_in_the_readme_is_no_part_of_the_branch(team: Team, comment: str) -> None:
+    team.emit()
+    team.change(README, BRANCH, f"{BRANCH}{comment}")
+    assert verdicts(team, HANDOFF) == [[]] * 3
+    team.change(README, f" {BRANCH}", "")
+    assert verdicts(team, HANDOFF) == [[Reason.EMPTY_VALUE]] * 3
+
+
+def test_what_is_wrong_with_the_readme_is_told_at_its_own_line(team: Team) -> None:
+    team.emit()
+    team.change(README, f"directive_branch: {BRANCH}", "directive_branch:")
+    validator = Validator(str(team.root))
+    try:
+        (file,) = validator.paths([HANDOFF])
+    finally:
+        validator.close()
+    assert [(one.path, one.line) for one in file.findings] == [(README, 4)]
+    assert [(one.path, one.line) for one in team.check().findings] == [(README, 4)]
 
 
 @pytest.mark.proves("001:38")

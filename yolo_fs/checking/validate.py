@@ -374,7 +374,10 @@ class Validator:
         checked = self._checker.check(place, data, snapshot)
         name = place.artifact.kind
         kind = find_kind(f"artifact/{name}") or find_kind(name)
-        findings = tuple(replace(finding, path=shown) for finding in checked.findings)
+        findings = tuple(  # one in another file, such as a session's README, keeps its own place
+            replace(finding, path=shown) if finding.path == place.path else finding
+            for finding in checked.findings
+        )
         return CheckedFile(shown, findings, kind, data, checked.records)
 
     def _check_kind(self, kind: Kind, shown: str, data: bytes) -> CheckedFile:

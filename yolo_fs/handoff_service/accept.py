@@ -183,6 +183,8 @@ class Permission(NamedTuple):
     allowed: bool
     findings: tuple[Finding, ...] = ()
     """Why not."""
+    may_override: bool = False
+    """Whether there is a packet that the operator may accept in spite of them."""
 
 
 def written_in(source: PacketSource, limits: Limits) -> ParsedPacket:
@@ -367,7 +369,8 @@ class DirectiveHandoffs:
         handed = self.check(self.sessions.open(path), now, receiver)
         if editing and editing == handed.session_file:
             return Permission(allowed=True)
-        return Permission(handed.is_accepted or bool(handed.over), errors(handed.findings))
+        allowed = handed.is_accepted or bool(handed.over)
+        return Permission(allowed, errors(handed.findings), handed.packet is not None)
 
     def _missing(self, receiver: str) -> str:
         """Return the HANDOFF.md that the session of this branch lacks.
@@ -394,23 +397,27 @@ class DirectiveHandoffs:
     def _is_handed_over(self, branch: str) -> bool:
         """Return whether one of the sessions of a branch has its HANDOFF.md."""
         return any(
-            os.path.lexists(os.path.join(self._root, folder, HANDOFF))
-            and self._is_session_of(folder, branch)
+            self._is_there(f"{folder}/{HANDOFF}") and self._is_session_of(folder, branch)
             for folder in self.sessions.folders()
         )
 
     def _absent(self) -> Iterator[str]:
         """Yield where a session has no HANDOFF.md."""
         for folder in self.sessions.folders():
-            if not os.path.lexists(os.path.join(self._root, folder, HANDOFF)):
+            if not self._is_there(f"{folder}/{HANDOFF}"):
                 yield f"{folder}/{HANDOFF}"
+
+    def _is_there(self, path: str) -> bool:
+        """Return whether anything is at a path that can be judged; a folder is no handoff."""
+        full = os.path.join(self._root, path)
+        return os.path.lexists(full) and (os.path.islink(full) or not os.path.isdir(full))
 
     def due(self) -> tuple[str, ...]:
         """Return the HANDOFF.md that ultra sessions lack: their trigger is met, and nobody has
         handed over.
         """
         paths = (f"{folder}/{HANDOFF}" for folder in self.sessions.ultra())
-        return tuple(path for path in paths if not os.path.lexists(os.path.join(self._root, path)))
+        return tuple(path for path in paths if not self._is_there(path))
 
     def note_accepted(self, now: datetime) -> None:
         """Record the stamps of files under which everybody may edit.

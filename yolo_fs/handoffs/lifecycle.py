@@ -227,10 +227,17 @@ _AROUND: tuple[Callable[[Packet, Around], Iterator[Fault]], ...] = (
 def branch_lines(lines: Sequence[str]) -> list[tuple[int, str]]:
     """Return number and text of the README lines with `meta.directive_branch`: one if all is well.
 
-    The rest of a README's front matter is free. These lines are interpreted by the strict parser of
-    HANDOFF.md.
+    The rest of a README's front matter is free. These lines, without their comments, are
+    interpreted by the strict parser of HANDOFF.md.
     """
-    return _find_meta_lines(lines, _BRANCH_OF_SESSION)
+    return [
+        (number, _COMMENT.sub("", line))
+        for number, line in _find_meta_lines(lines, _BRANCH_OF_SESSION)
+    ]
+
+
+_COMMENT = re.compile(r"\s#.*")
+"""A comment of YAML; no name of a branch has a space in it."""
 
 
 def faults_of_session(packet: Packet, session: DirectiveSession | None) -> tuple[Fault, ...]:

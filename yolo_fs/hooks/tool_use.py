@@ -574,7 +574,7 @@ class Guard:
             if not _is_inside(path) or permission("").allowed:
                 return ""
             given = permission(path)
-            return "" if given.allowed else _not_handed_over(given.findings)
+            return "" if given.allowed else _not_handed_over(given)
 
         return why
 
@@ -625,13 +625,14 @@ def _format_refusal(given: AccessDecision) -> str:
     return f"{given.rule}{ask}{bring}."
 
 
-def _not_handed_over(findings: tuple[Finding, ...]) -> str:
-    why = "\n".join(f"- {finding}" for finding in findings)
+def _not_handed_over(given: Permission) -> str:
+    why = "\n".join(f"- {finding}" for finding in given.findings)
     instead = (
         "mend what is named, or go to the branch that it names; 'yolo-fs handoff check' "
-        "says whether it is accepted, "
-        "and the operator may accept it with 'yolo-fs handoff check --override WHY'"
+        "says whether it is accepted"
     )
+    if given.may_override:
+        instead += ", and the operator may accept it with 'yolo-fs handoff check --override WHY'"
     rule = "Nothing may be edited before the handoff is accepted."
     return f"{rule}\n{why}\nInstead: {instead}."
 
