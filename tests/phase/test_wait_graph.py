@@ -222,6 +222,42 @@ def test_a_plan_of_a_later_wave_waits_at_the_gate_until_its_department_has_begun
     assert behind not in waiting(phases.facts(content))
 
 
+THREE = config_from(
+    {"departments": {"frontend": True, "uiux": True}, "department_workflow": "parallel"}
+)
+
+
+def test_plans_of_one_number_in_two_departments_do_not_wait_for_themselves() -> None:
+    content: phases.Content = {f"{dept}-01-02.plan.jsonl": plan("02") for dept in ("fe", "ux")}
+    found = phases.facts(content, config=THREE)
+    assert not raised(found)
+    assert {("fe-01-02", "gate:ux-complete"), ("uiux", "ux-01-02")} <= waiting(found)
+    assert {"ux-01-02", "fe-01-02"} <= suppliers(Phase(found))
+
+
+def test_a_number_that_two_departments_have_means_the_plan_of_whoever_names_it() -> None:
+    content: phases.Content = {f"{dept}01-01.plan.jsonl": plan("01") for dept in ("", "fe-")}
+    content |= {
+        "fe-01-03.plan.jsonl": plan("03", d=["01-01"]),
+        "ux-01-04.plan.jsonl": plan("04", d=["01-01"]),
+        **escalated(agent="fe-dev", tgt="fe-senior"),
+        "fe-research.jsonl": [ASKED | {"brief_for": "01-01/T1"}],
+    }
+    pairs = waiting(phases.facts(content, config=THREE))
+    assert {("01-03", "fe-01-01"), ("01-04", "fe-01-01"), ("01-04", "01-01")} <= pairs
+    assert ("01-03", "01-01") not in pairs
+    assert {on for waiter, on in pairs if waiter == "fe-01-01/T1"} == {
+        "ESC-01-01-T1", "research:fe-research.jsonl:1",
+    }  # fmt: skip
+    assert ("fe-01-01", "fe-01-01/T1") in pairs and "01-01/T1" not in dict(pairs)
+
+
+def test_a_plan_is_known_by_its_name_with_and_without_a_department() -> None:
+    assert waits.plan_named("fe-01-02") == waits.plan_named("01-02") is not None
+    for name in ("fe-dev", "ESC-01-02-T1", "01-02/T1", "gate:ux-complete", "fe"):
+        assert waits.plan_named(name) is None
+
+
 def test_an_open_gate_holds_nobody() -> None:
     config = config_from({"departments": {"uiux": True}, "department_workflow": "parallel"})
     content: phases.Content = {"ux-01-01.plan.jsonl": plan("01"), "01-02.plan.jsonl": plan("02")}

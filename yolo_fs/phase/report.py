@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from yolo_fs.core.ids import SHORT, spelled_below
+from yolo_fs.core.ids import SHORT, TaskRef, spelled_below
 from yolo_fs.core.reasons import hint_for_unknown, safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.escalations.log import EscalationProgress, role_of
@@ -20,8 +20,8 @@ from yolo_fs.phase.acts import Act, act_for
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import DepartmentStatus, Next
 from yolo_fs.phase.view import View
-from yolo_fs.phase.waits import Wait
-from yolo_fs.protocol.departments import Dept
+from yolo_fs.phase.waits import Wait, name_task
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 
 BUDGET = 2000
@@ -213,7 +213,7 @@ def _next(report: PhaseReport) -> ReportSection:
     own = department.plans if department else report.plans
     tasks = (task for plan in own for task in plan.tasks)
     task = next((task for task in tasks if str(task.ref) == following.task), None)
-    waits = [wait for wait in report.phase.waits if wait.waiter == following.task]
+    waits = _waits_of_task(report.phase, following, department)
     act = act_for(report.phase, following, department.department if department else None)
     data = {
         **{key: each for key, each in act.as_json().items() if key != "sentence"},
@@ -225,6 +225,18 @@ def _next(report: PhaseReport) -> ReportSection:
     }
     lines = tuple(_format_next_lines(report, act, task, waits, files))
     return ReportSection("next", "", lines, data, is_vital=True)
+
+
+def _waits_of_task(
+    phase: Phase, following: Next, department: DepartmentStatus | None
+) -> list[Wait]:
+    """Return what the task of a turn waits for."""
+    task = TaskRef.parse(following.task)
+    if task is None:
+        return []
+    owner = department.department if department else DEFAULT_DEPARTMENT
+    name = name_task(phase.facts, task, owner)
+    return [wait for wait in phase.waits if wait.waiter == name]
 
 
 def _format_next_lines(
@@ -422,7 +434,10 @@ def _blocked(report: PhaseReport) -> Iterator[Item]:
     for plan in report.plans:
         if not plan.is_done and plan.blocked_by:
             yield f"{plan.id} waits for {safe(', '.join(plan.blocked_by))}", _plan_data(plan)
-    shown = {str(task.ref) for plan in report.plans for task in plan.tasks}
+    facts = report.phase.facts
+    shown = {
+        name_task(facts, task.ref, plan.department) for plan in report.plans for task in plan.tasks
+    }
     for wait in report.phase.waits:
         if wait.waiter in shown:
             yield str(wait), {"task": wait.waiter, "blocked_by": [wait.on], "why": wait.why}

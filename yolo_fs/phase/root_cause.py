@@ -9,11 +9,11 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from yolo_fs.core.ids import EscalationId, PlanId, TaskRef
+from yolo_fs.core.ids import EscalationId, TaskRef
 from yolo_fs.core.reasons import safe
 from yolo_fs.phase.phase import Phase, act_of
 from yolo_fs.phase.progress import DepartmentStatus
-from yolo_fs.phase.waits import Wait, shown
+from yolo_fs.phase.waits import Wait, name_plan, name_task, plan_named, shown
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 
 MOST_NAMES = 3
@@ -80,7 +80,7 @@ def _is_told(name: str, behind: Mapping[str, object]) -> bool:
     """
     if name.startswith("gate:"):
         return name in behind
-    return not (name in AGENT_BY_NAME or EscalationId.parse(name) or PlanId.parse(name))
+    return not (name in AGENT_BY_NAME or EscalationId.parse(name) or plan_named(name))
 
 
 def _holds_up(phase: Phase, wait: Wait) -> bool:
@@ -121,7 +121,7 @@ def _find_act_at(phase: Phase, root: str, waits: Iterable[Wait]) -> tuple[str, s
             does, command = act_of(escalation)
             return f"{escalation.agent} {does}", command
     for department in phase.progress.departments:
-        if department.next and root in _names_of(department):
+        if department.next and root in _names_of(phase, department):
             return department.next.sentence, department.next.command
     gate = next((candidate for candidate in phase.gates if f"gate:{candidate.name}" == root), None)
     if gate and gate.missing:
@@ -130,14 +130,14 @@ def _find_act_at(phase: Phase, root: str, waits: Iterable[Wait]) -> tuple[str, s
     return f"{shown(root)}: {safe(wait.why, 200)}", ""
 
 
-def _names_of(status: DepartmentStatus) -> set[str]:
+def _names_of(phase: Phase, status: DepartmentStatus) -> set[str]:
     """Return the graph's names of a department, its plans, its tasks and the agent acting in it."""
-    plans = {str(plan.id) for plan in status.plans}
-    tasks = {str(task.ref) for plan in status.plans for task in plan.tasks}
-    turn = status.next
-    names = {turn.agent, turn.task} - {""} if turn else set()
-    own = {name for name in names if TaskRef.parse(name) or (turn and name == turn.agent)}
-    return {status.department.value} | plans | tasks | own
+    facts, department, turn = phase.facts, status.department, status.next
+    plans = {name_plan(facts, plan.id, department) for plan in status.plans}
+    refs = [task.ref for plan in status.plans for task in plan.tasks]
+    refs += [ref] if turn and (ref := TaskRef.parse(turn.task)) else []
+    tasks = {name_task(facts, ref, department) for ref in refs}
+    return {department.value} | plans | tasks | ({turn.agent} if turn else set())
 
 
 def _tree(root: str, does: str, behind: Mapping[str, Iterable[Wait]]) -> WaitTree:

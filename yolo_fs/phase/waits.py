@@ -2,11 +2,12 @@
 
 Every cycle is reported as a deadlock, and so is every wait for something that nobody will supply.
 
-Names in the graph: departments (`frontend`: its part is done), plans (`01-02`), tasks (`01-02/T3`),
-gates (`gate:ux-complete`), escalations (`ESC-01-02-T3`), blocking research requests
-(`research:fe-research.jsonl:3`) and agents (`fe-lead`: an agent of that name is there and free to
-answer). A wait is met only when its target is there. The graph algorithms are linear except for one
-sort, and not recursive. See docs/dev/sources.md#document-000 and #document-002.
+Names in the graph: departments (`frontend`: its part is done), plans (`01-02`, and `fe-01-02` where
+several departments have that number), tasks (`01-02/T3`), gates (`gate:ux-complete`), escalations
+(`ESC-01-02-T3`), blocking research requests (`research:fe-research.jsonl:3`) and agents (`fe-lead`:
+an agent of that name is there and free to answer). A wait is met only when its target is there.
+The graph algorithms are linear except for one sort, and not recursive. See
+docs/dev/sources.md#document-000 and #document-002.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from yolo_fs.phase.gate_status import GateSource, MissingEvidence
 from yolo_fs.phase.progress import DepartmentStatus
 from yolo_fs.phase.waves import dispatched, waves
 from yolo_fs.protocol.departments import (
-    DEFAULT_DEPARTMENT,
+    DEPARTMENT_BY_NAME,
     SHARED_NAMES,
     WORKING,
     Dept,
@@ -68,7 +69,7 @@ def suppliers(phase: GateSource) -> frozenset[str]:
     """Return the names that somebody supplies, now or when their turn comes."""
     facts = phase.facts
     active = facts.switches.departments
-    plans = {str(plan.id) for plan in phase.folded.plans}
+    plans = {name_plan(facts, plan.id, plan.department) for plan in phase.folded.plans}
     gates = {f"gate:{gate.name}" for gate in phase.gates}
     agents = {
         name
@@ -78,6 +79,26 @@ def suppliers(phase: GateSource) -> frozenset[str]:
     if not facts.switches.config.research_requests.enabled:
         agents.discard(Role.SCOUT)
     return frozenset({*active, *plans, *_find_plans_elsewhere(facts), *gates, *agents, *_OUTSIDERS})
+
+
+def name_plan(facts: PhaseFacts, plan: PlanId, department: Dept) -> str:
+    """Return the graph's name of a department's plan: its number, and after the department's prefix
+    where several departments have a plan of that number.
+    """
+    owners = [each.department for each in facts.plans if each.id == plan]
+    is_shared = len(owners) > 1 and department in owners
+    return f"{DEPARTMENT_BY_NAME[department].prefix if is_shared else ''}{plan}"
+
+
+def name_task(facts: PhaseFacts, task: TaskRef, department: Dept) -> str:
+    """Return the graph's name of a department's task."""
+    return f"{name_plan(facts, task.plan, department)}/T{task.number}"
+
+
+def plan_named(name: str) -> PlanId | None:
+    """Return the plan of the graph's name; None if it names none."""
+    prefix = next((row.prefix for row in WORKING if row.prefix and name.startswith(row.prefix)), "")
+    return PlanId.parse(name.removeprefix(prefix))
 
 
 _OUTSIDERS = (Role.USER, Role.GO, "orchestrator")
@@ -106,15 +127,33 @@ class _WaitSources:
     @cached_property
     def unfinished(self) -> tuple[tuple[PlanStatus, Plan, str], ...]:
         """Incomplete plans of active departments: (state, content of the file, location)."""
-        files = {filed.place.plan: filed.place.name for filed in self.phase.facts.of_kind("plan")}
-        written = {plan.id: plan for plan in plans_of(self.phase.facts)}
+        files = {
+            (filed.place.department, filed.place.plan): filed.place.name
+            for filed in self.phase.facts.of_kind("plan")
+        }
+        written = {(plan.department, plan.id): plan for plan in plans_of(self.phase.facts)}
         plans = (plan for plan in self.phase.folded.plans if not plan.is_done)
-        return tuple((plan, written[plan.id], files[plan.id]) for plan in plans)
+        keyed = ((plan, (plan.department, plan.id)) for plan in plans)
+        return tuple((plan, written[key], files[key]) for plan, key in keyed)
+
+    def _name(self, plan: PlanStatus) -> str:
+        return name_plan(self.phase.facts, plan.id, plan.department)
+
+    def _name_task(self, task: TaskRef, department: Dept) -> str:
+        return name_task(self.phase.facts, task, department)
 
     @cached_property
-    def department_of(self) -> Mapping[PlanId, Dept]:
-        """Plan → its department."""
-        return {plan.id: plan.department for plan in plans_of(self.phase.facts)}
+    def owners(self) -> Mapping[PlanId, tuple[Dept, ...]]:
+        """Number of a plan → the departments that have one of it."""
+        owners: dict[PlanId, tuple[Dept, ...]] = {}
+        for plan in plans_of(self.phase.facts):
+            owners[plan.id] = (*owners.get(plan.id, ()), plan.department)
+        return owners
+
+    def _owner(self, plan: PlanId, asker: Dept) -> Dept:
+        """Return whose plan an asker means: its own department's, else the one that has it."""
+        owners = self.owners.get(plan, ())
+        return asker if asker in owners or not owners else owners[0]
 
     @cached_property
     def closed(self) -> Mapping[str, tuple[MissingEvidence, ...]]:
@@ -145,23 +184,33 @@ class _WaitSources:
             if gate := self.entrances.get(status.department):
                 yield Wait(status.department, _name_gate(gate), "its wave begins behind it", CONFIG)
         for plan, _, file in self.unfinished:
-            yield Wait(plan.department, str(plan.id), "its plan is not complete", file)
+            yield Wait(plan.department, self._name(plan), "its plan is not complete", file)
 
     def of_plans(self) -> Iterator[Wait]:
         for plan, written, file in self.unfinished:
-            name = str(plan.id)
+            name = self._name(plan)
             if gate := self.entrances.get(plan.department):
                 yield Wait(name, _name_gate(gate), f"{plan.department} begins behind it", CONFIG)
             for need in plan.blocked_by:
                 key = "d" if need in written.needs else "xd"
-                yield Wait(
-                    name,
-                    need,
-                    f"`{key}` names it",
-                    f"{file}:1",
-                    f"take {shown(need)} out of `{key}` in {file}",
-                )
-            yield from _of_tasks(plan, written, file)
+                for needed in self._names_needed(need, plan.department):
+                    yield Wait(
+                        name,
+                        needed,
+                        f"`{key}` names it",
+                        f"{file}:1",
+                        f"take {shown(need)} out of `{key}` in {file}",
+                    )
+            yield from _of_tasks(plan, written, file, name)
+
+    def _names_needed(self, need: str, department: Dept) -> Iterator[str]:
+        """Yield the plans that a department means by a number: its own, else that of each other."""
+        plan = PlanId.parse(need)
+        owners = self.owners.get(plan, ()) if plan else ()
+        for owner in (department,) if department in owners else owners:
+            yield name_plan(self.phase.facts, PlanId(*need.split("-")), owner)
+        if not owners:
+            yield need
 
     def of_gates(self) -> Iterator[Wait]:
         """Yield which departments, or which of their Leads, owe evidence to a closed gate."""
@@ -205,12 +254,10 @@ class _WaitSources:
                 or escalation.id.task.plan.phase != self.phase.facts.phase.number
             ):
                 continue
-            department, last = (
-                self.department_of.get(escalation.id.task.plan, DEFAULT_DEPARTMENT),
-                escalation.history[-1],
-            )
+            task, last = escalation.id.task, escalation.history[-1]
+            department = self._owner(task.plan, escalation.department)
             where = f"{LOG}:{last.number}" if last.number else ENTRIES
-            waiters = {str(escalation.id.task): "it is blocked until that is resolved"}
+            waiters = {self._name_task(task, department): "it is blocked until that is resolved"}
             if escalation.is_told:  # who goes on with it waits for nobody
                 waiters = {}
             if department in behind:
@@ -263,8 +310,12 @@ class _WaitSources:
             plan for name in named if (plan := PlanId.parse(name))
         ]
         own = Dept(filed.place.department)
-        yield _agent(str(line.get("ra")), self.department_of.get(plans[0], own) if plans else own)
-        yield from map(str, tasks or plans)
+        owner = self._owner(plans[0], own) if plans else own
+        yield _agent(str(line.get("ra")), owner)
+        facts = self.phase.facts
+        yield from (self._name_task(task, self._owner(task.plan, own)) for task in tasks)
+        if not tasks:
+            yield from (name_plan(facts, plan, self._owner(plan, own)) for plan in plans)
 
     def of_handoffs(self) -> Iterator[Wait]:
         """Yield departments that received blockers. A later handoff replaces an earlier one."""
@@ -284,17 +335,15 @@ class _WaitSources:
 
     def of_stuck_plans(self, waits: Collection[Wait]) -> Iterator[Wait]:
         """Yield plans that wait for one of their tasks, which waits for more than its turn."""
-        stuck = {task for wait in waits if (task := TaskRef.parse(wait.waiter))}
-        files = {plan.id: file for plan, _, file in self.unfinished}
-        yield from (
-            Wait(str(task.plan), str(task), "its task cannot go on", files[task.plan])
-            for task in stuck
-            if task.plan in files
-        )
+        files = {self._name(plan): file for plan, _, file in self.unfinished}
+        for task in {wait.waiter for wait in waits}:
+            plan = task.partition("/")[0]
+            if plan in files and plan != task:
+                yield Wait(plan, task, "its task cannot go on", files[plan])
 
     def of_agents_to_come(self, waits: Collection[Wait]) -> Iterator[Wait]:
         """Yield awaited agents that come when their department's wave begins."""
-        present = set(self.department_of.values())
+        present = {owner for owners in self.owners.values() for owner in owners}
         for name in {wait.on for wait in waits} & AGENT_BY_NAME.keys():
             department = AGENT_BY_NAME[name].department
             gate = self.entrances.get(department) if department else None
@@ -319,7 +368,7 @@ def _name_gate(row: WaveGate) -> str:
     return f"gate:{row.gate or row.name}"
 
 
-def _of_tasks(plan: PlanStatus, written: Plan, file: str) -> Iterator[Wait]:
+def _of_tasks(plan: PlanStatus, written: Plan, file: str, plan_name: str) -> Iterator[Wait]:
     """Yield the waits of tasks that form a cycle. The order of all other tasks is not reported."""
     stuck = {f"T{task.ref.number}" for task in plan.tasks if not task.layer and not task.commit}
     for line, task in enumerate(written.tasks, 2):
@@ -327,8 +376,8 @@ def _of_tasks(plan: PlanStatus, written: Plan, file: str) -> Iterator[Wait]:
             if {name := str(task.get("id")), need} <= stuck:
                 remedy = f"take {need} out of `td` of {name} in {file}"
                 yield Wait(
-                    f"{plan.id}/{name}",
-                    f"{plan.id}/{need}",
+                    f"{plan_name}/{name}",
+                    f"{plan_name}/{need}",
                     "`td` names it",
                     f"{file}:{line}",
                     remedy,
