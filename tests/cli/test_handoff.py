@@ -242,6 +242,15 @@ def test_file_is_found_from_any_folder(
     assert handoff(root, capsys, "check", "../outside.txt")[0] == Exit.DONE
 
 
+def test_an_agent_of_a_run_overrides_no_handoff(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("YOLO_FS_RUN", "1")
+    code, answer = handoff(root, capsys, "check", "--override", "it is mine")
+    assert (code, reasons(answer)) == (Exit.FINDINGS, [("out_of_lane", 0, "")])
+    assert handoff(root, capsys, "check")[0] == Exit.FINDINGS
+
+
 def test_operator_overrides_on_record(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     handoff(root, capsys, "emit", *SENDER)
     git(root, "switch", "-q", "-c", "login-2")

@@ -21,11 +21,12 @@ from yolo_fs.hooks import run as git_hooks
 from yolo_fs.hooks.effects import Effect, Touch
 from yolo_fs.hooks.hosts import HookInput
 from yolo_fs.hooks.tool_use import Guard, HookRequest
-from yolo_fs.hooks.touches import CommandReading
+from yolo_fs.hooks.touches import CommandReading, read_command
 from yolo_fs.mcp.refusal import ToolRefusedError
 from yolo_fs.mcp.writing import Caller
 from yolo_fs.protocol.isolation import PERSONAL
 from yolo_fs.protocol.roster import AGENT_BY_NAME
+from yolo_fs.protocol.verbs import OWN_VERBS, Whose
 from yolo_fs.workspace.settings import load_in_force
 
 PHASE = ".yolo-planning/phases/01-auth"
@@ -130,3 +131,36 @@ def test_every_message_goes_where_may_says(doors: Doors) -> None:
                 differing.append((role, other, sent))
     assert differing == []
     assert len(said) / 50 < said.count(True) < len(said) / 2
+
+
+@pytest.mark.parametrize("name", ["executor", "yolo-pair", "auditor-2"])
+def test_a_role_of_a_directive_writes_no_file_of_a_person_at_any_door(
+    doors: Doors, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(git_hooks.WHO[-1], name)
+    settings = load_in_force(doors.repository.root).settings
+    own = [f".yolo-planning/{row.name}" for row in PERSONAL]
+    found = git_hooks.of_role(doors.repository, settings, own)
+    assert [finding.path for finding in found] == own
+    request = doors.request(name.removeprefix("yolo-"))
+    for path in own:
+        assert not doors.hook(request, path, Effect.WRITE)
+        assert doors.hook(request, path, Effect.READ)
+        assert not doors.served(name, path, Effect.WRITE)
+        assert not doors.served("", path, Effect.WRITE), "nobody has said that it is a person"
+
+
+@pytest.mark.parametrize("name", ["executor", "pair-2"])
+def test_what_a_person_decides_no_role_of_a_directive_decides(doors: Doors, name: str) -> None:
+    request = doors.request(name)
+    for row in OWN_VERBS:
+        typed = " ".join(("yolo-fs", row.name, *row.only_with[:1]))
+        request.input = request.input._replace(call=read_command(typed))
+        assert bool(Guard(request).answer().refusal) == (row.whose is Whose.PERSON), typed
+
+
+def test_an_agent_names_the_files_that_it_takes_back(doors: Doors) -> None:
+    request = doors.request("dev")
+    for typed in ("git restore .", "git checkout -- ."):
+        request.input = request.input._replace(call=read_command(typed))
+        assert "Instead: name the files" in Guard(request).answer().refusal

@@ -350,11 +350,13 @@ def may_anybody_read(target: Target, everybody: Iterable[Actor]) -> AccessDecisi
 def may_anybody_write(target: Target, departments: Collection[Dept]) -> AccessDecision:
     """Return whether an unidentified caller may write a path.
 
-    It may if the path belongs to no department, or to the only active one. `departments`: the
-    active ones.
+    It may if the path belongs to no department, or to the only active one, and is not a person's.
+    `departments`: the active ones.
     """
     if row := sealed(target):
         return AccessDecision(False, _explain_sealed(target, row))
+    if own := personal(target.path):
+        return AccessDecision(False, _explain_personal(target, own), (Role.USER,))
     owner = target.department
     if owner is None or [*departments] == [owner]:
         return AccessDecision(True, f"It is in no department's part alone. {_AREA}")
@@ -402,18 +404,20 @@ def _forbidden(actor: Actor, target: Target) -> AccessDecision | None:
 
 
 def _repository(actor: Actor, target: Target) -> AccessDecision | None:
-    if target.path.split("/")[0] == ".git" or target.path in ("", "."):
-        return refusal(actor, f"{target.path or '.'} is git's own. Rule: security-filter.")
+    if target.path.split("/")[0] == ".git":
+        return refusal(actor, f"{target.path} is git's own. Rule: security-filter.")
+    if target.path in ("", "."):
+        return refusal(actor, f". is the repository itself, no file of it. {_PLAN}")
     return None
 
 
 def _refuse_personal(actor: Actor, target: Target) -> AccessDecision | None:
     row = personal(target.path)
-    if row is None:
-        return None
-    return refusal(
-        actor, f"{target.path} {row.what}: a person writes it, no agent. {rule_of(row.source)}"
-    )
+    return refusal(actor, _explain_personal(target, row)) if row else None
+
+
+def _explain_personal(target: Target, row: Personal) -> str:
+    return f"{target.path} {row.what}: a person writes it, no agent. {rule_of(row.source)}"
 
 
 def _tool(actor: Actor, target: Target) -> AccessDecision | None:

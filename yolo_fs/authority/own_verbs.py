@@ -21,18 +21,25 @@ class VerbRefusal(NamedTuple):
 
 
 def refuse_verb(
-    actor: Actor, what: str, whose: Whose, roles: Collection[Role] = (), department: str = ""
+    actor: Actor | None,
+    what: str,
+    whose: Whose,
+    roles: Collection[Role] = (),
+    department: str = "",
 ) -> VerbRefusal | None:
     """Return why an agent may not run a verb; None if it may.
 
+    `actor`: None for an agent that is none of the company, such as the executor of a directive.
     `what`: the verb, for messages, already escaped. `roles`: those of its row. `department`: the
     one that it names.
     """
-    if whose is Whose.ANYBODY or actor.role is Role.USER:
+    if whose is Whose.ANYBODY or (actor and actor.role is Role.USER):
         return None
     if whose is Whose.PERSON:
         rule = f"{what} is for a person: it decides what agents may not."
         return VerbRefusal(rule, "ask your user, and say what for.")
+    if actor is None:
+        return None
     if whose is Whose.ROLE:
         if actor.role in roles:
             return None

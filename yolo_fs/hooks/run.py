@@ -18,6 +18,8 @@ from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, errors, safe
 from yolo_fs.protocol.hooks import ANNOUNCED_BY
 
 if TYPE_CHECKING:
+    from yolo_fs.agents.access import Access
+    from yolo_fs.authority.actors import Actor
     from yolo_fs.checking.verify import CommitFault
     from yolo_fs.git.repository import Repository
     from yolo_fs.workspace.settings import Settings
@@ -92,6 +94,7 @@ def of_role(repository: Repository, settings: Settings, paths: Sequence[str]) ->
 
     from yolo_fs.agents.access import Access
     from yolo_fs.artifacts.classify import PLANNING_ROOT
+    from yolo_fs.authority.access import personal
     from yolo_fs.protocol.handoffs import directive_role
 
     access = Access(repository, settings)
@@ -100,17 +103,23 @@ def of_role(repository: Repository, settings: Settings, paths: Sequence[str]) ->
     except YoloError as error:
         if directive := directive_role(name):
             yield from _not_handed_over(repository, settings, directive, paths)
+            yield from _refused(directive, access, None, filter(personal, paths))
         else:  # its rights are unknown; a commit of source alone is not ours to refuse
             is_ours = any(path.startswith(f"{PLANNING_ROOT}/") for path in paths)
             yield replace(error.as_finding(), level=Level.ERROR if is_ours else Level.WARNING)
         return
+    yield from _refused(actor.name, access, actor, paths)
+
+
+def _refused(
+    name: str, access: Access, actor: Actor | None, paths: Iterable[str]
+) -> Iterable[Finding]:
     for path in paths:
         answer = access.write(actor, path)
         if not answer.allowed:
             hint = f"Ask {', '.join(answer.ask)}." if answer.ask else ""
-            yield Finding(
-                Reason.OUT_OF_LANE, path, message=f"{actor.name}: {answer.rule}", hint=hint
-            )
+            message = f"{name}: {answer.rule.rstrip('.')}"
+            yield Finding(Reason.OUT_OF_LANE, path, message=message, hint=hint)
 
 
 def _not_handed_over(

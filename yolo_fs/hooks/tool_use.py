@@ -71,6 +71,8 @@ class HookRequest:
         """The asking agent: named by the host, or else by the planning tree."""
         self.actor = self._find_actor()
         """None for an unknown agent."""
+        self.directive = "" if self.actor else directive_role(self.role)
+        """The asker's role of directive execution, if it is none of the company's as well."""
         self.nobody = self._find_nobody()
         """What an asker calls itself that says it is of the company, and is not; or empty."""
 
@@ -89,7 +91,7 @@ class HookRequest:
         given = self.input.agent
         says_so = given.rpartition(":")[2].strip().lower().startswith("yolo-")
         is_ours = says_so or self.input.is_announced or not given
-        is_known = self.actor is not None or directive_role(self.role)
+        is_known = self.actor is not None or self.directive
         return "" if is_known or not is_ours or self.input.is_served else bare_name(self.role)
 
     def paths(self, touch: Touch) -> Iterator[str]:
@@ -415,7 +417,8 @@ class Guard:
         return ""
 
     def _refused(self, touch: Touch, path: str) -> str:
-        if touch.effect in _OF_FOLDERS and self._is_whole(path):
+        is_root = path == "." and touch.effect is Effect.WRITE and self._request.actor is not None
+        if is_root or (touch.effect in _OF_FOLDERS and self._is_whole(path)):
             done = "removed" if touch.effect is Effect.REMOVE else "written"
             return (
                 f"{safe(path)} holds the planning tree or the repository itself.\n"
@@ -433,7 +436,8 @@ class Guard:
         is_made = touch.effect not in (Effect.READ, Effect.ALTER) and touch.is_certain
         if self._request.nobody and is_made and path.startswith(f"{PLANNING_ROOT}/"):
             return _format_stranger(self._request.nobody)
-        if actor is None and not is_served:
+        is_personal = touch.writes and personal(path) is not None
+        if actor is None and not is_served and not (self._request.directive and is_personal):
             return ""
         if not touch.is_certain:
             return self._refuse_sealed_read(actor, touch) if actor else ""
@@ -530,9 +534,9 @@ class Guard:
     def _refuse_reserved_verb(self) -> str:
         """Refuse a verb of ours that is for a person to decide, or for another department."""
         actor = self._request.actor
-        for use in self._request.input.call.own if actor else ():
+        for use in self._request.input.call.own if actor or self._request.directive else ():
             what = safe(use.what)
-            if actor and (no := refuse_verb(actor, what, use.whose, use.roles, use.department)):
+            if no := refuse_verb(actor, what, use.whose, use.roles, use.department):
                 return f"{no.rule}\nInstead: {no.instead}"
         return ""
 
