@@ -9,8 +9,9 @@ import pytest
 
 from tests.support import phases
 from tests.support.settings import config_from
-from yolo_fs.evidence.facts import PhaseFacts, Switches, Version, Work
+from yolo_fs.evidence.facts import PhaseFacts, Switches, Version, Work, plans_of
 from yolo_fs.evidence.judged import came_later
+from yolo_fs.loops.repairs import ACCEPTED, known_for_loops, reviews_of, stage_of
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import fold
 from yolo_fs.protocol.departments import Dept
@@ -168,6 +169,38 @@ def test_the_user_alone_accepts_what_an_audit_failed(
     after: list[Any] = ["security-audit.jsonl"]
     after.insert(0 if is_before else 1, accepted)
     assert open_step(history(*AUDITED, STOPPED, *after)) == turn
+
+
+@pytest.mark.parametrize("last", ["FAIL", "PASS"])
+def test_a_risk_accepted_on_a_branch_beside_the_audit_that_failed_is_not_accepted(
+    last: str,
+) -> None:
+    """The merge gave the audit the lower place, and whoever accepted knew nothing of it."""
+    accepted = ("decisions.jsonl", [{"agent": "user", "kind": "accept_risk", "of": "backend"}])
+    audits: list[Any] = [STOPPED, accepted, *(["security-audit.jsonl"] if last == "PASS" else [])]
+    known = history(*AUDITED, *audits)
+    at = len(AUDITED)
+    beside = replace(known, unseen={at + 1: frozenset({at})})
+    assert known.is_later(at + 1, at) and beside.is_later(at, at + 1)
+    assert open_step(beside) == ("security", "user")
+
+
+def test_a_plan_accepted_on_a_branch_beside_its_last_review_is_not_accepted() -> None:
+    refused = [
+        {"plan": "01-01", "r": "changes_requested", "cycle": 2, "dt": "2026-11-29"},
+        {"f": "src/auth.ts", "ln": 1, "sev": "major", "issue": "a secret is logged"},
+    ]
+    accepted = [{"agent": "lead", "kind": "accept", "of": "01-01"}]
+    known = history(*ORDER[:-4], ("code-review.jsonl", refused), ("decisions.jsonl", accepted))
+    at = len(ORDER) - 4
+    (plan, _) = plans_of(known, Dept.BACKEND)
+    for beside, is_accepted in (
+        (known, True),
+        (replace(known, unseen={at + 1: frozenset({at})}), False),
+    ):
+        loops = known_for_loops(beside)
+        (review,) = reviews_of(loops, plan)
+        assert (stage_of(loops, plan, [review]).state == ACCEPTED) is is_accepted
 
 
 def test_an_audit_passes_what_was_mended_since_it_failed() -> None:

@@ -12,7 +12,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
 
-from yolo_fs.evidence.facts import Filed, PhaseFacts, Version, Work, is_work_of, plans_of
+from yolo_fs.evidence.facts import (
+    NOWHERE,
+    Filed,
+    PhaseFacts,
+    Version,
+    Work,
+    is_work_of,
+    plans_of,
+)
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.roster import MEASURES, plain_name
 from yolo_fs.schemas.contradictions import contradicted
@@ -198,6 +206,11 @@ class LoopFacts:
             if (line.get("kind"), line.get("of")) == (kind, of):
                 agent = plain_name(str(line.get("agent")))
                 yield DecidedFact(agent, version.order, version.position)
+
+    def has_seen(self, decided: DecidedFact, order: int, position: int) -> bool:
+        """Return whether a decision came after a verdict, and not on a branch beside it."""
+        is_beside = decided.position != NOWHERE and self.phase.is_later(position, decided.position)
+        return decided.order >= order and not is_beside
 
     def assigned(self, order: int, agent: str, tasks: Collection[str]) -> tuple[str, ...]:
         """Return on which of some tasks an agent decided after a moment of history."""

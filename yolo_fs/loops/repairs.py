@@ -291,7 +291,7 @@ def _acceptance(facts: LoopFacts, plan: Plan, last: Review) -> DecidedFact | Non
     accepted = [
         decided
         for decided in facts.decisions(ACCEPT, str(plan.id))
-        if decided.agent == lead and decided.order >= last.order
+        if decided.agent == lead and facts.has_seen(decided, last.order, last.position)
     ]
     return accepted[-1] if accepted else None
 
@@ -393,10 +393,16 @@ def end_of_security_fail(facts: LoopFacts, department: Dept) -> str:
     audits = list(facts.of("security-audit", department))
     if audits and all(line.get("r") != "FAIL" for line in audits[-1].lines):
         return "passed"
-    failed = max((audit.order for audit in audits), default=0)
-    accepted = facts.decisions(ACCEPT_RISK, department)
-    is_accepted = any(each.agent == Role.USER and each.order >= failed for each in accepted)
-    return RISK_ACCEPTED if is_accepted else ""
+    return RISK_ACCEPTED if _is_risk_accepted(facts, department, audits) else ""
+
+
+def _is_risk_accepted(facts: LoopFacts, department: Dept, audits: Sequence[Version]) -> bool:
+    """Return whether the user accepted what some audits have found, and had all of them."""
+    return any(
+        decided.agent == Role.USER
+        and all(facts.has_seen(decided, audit.order, audit.position) for audit in audits)
+        for decided in facts.decisions(ACCEPT_RISK, department)
+    )
 
 
 def is_security_decided(facts: PhaseFacts, department: Dept) -> bool:
@@ -439,10 +445,9 @@ def passed_without_answer(facts: PhaseFacts, department: Dept) -> PassedAudit | 
     if stopping is None:
         return None
     fixes = known.work_after(stopping.order, department)
-    accepted = known.decisions(ACCEPT_RISK, department)
     is_answered = (
         any(work.position < last.order for work in fixes)
-        or any(each.agent == Role.USER and each.order >= stopping.order for each in accepted)
+        or _is_risk_accepted(known, department, [stopping])
         or is_security_decided(facts, department)
     )
     said = str(next((line.get("r") for line in last.lines if "r" in line), ""))

@@ -4,9 +4,8 @@ Pure.
 
 from __future__ import annotations
 
-from yolo_fs.evidence.facts import NOWHERE, PhaseFacts
+from yolo_fs.evidence.facts import PhaseFacts
 from yolo_fs.evidence.judged import later_than
-from yolo_fs.loops.facts import DecidedFact
 from yolo_fs.loops.repairs import known_for_loops
 from yolo_fs.protocol.departments import Dept, Role
 from yolo_fs.protocol.gates import APPROVAL_GATES, ApprovalGate
@@ -60,15 +59,9 @@ def _asks(facts: PhaseFacts, department: Dept, gate: ApprovalGate) -> bool:
         if each.agent == Role.USER
     ]
     return bool(asking) and not any(
-        all(_has_seen(facts, each, order, position) for order, position in asking)
+        all(known.has_seen(each, order, position) for order, position in asking)
         for each in approvals
     )
-
-
-def _has_seen(facts: PhaseFacts, approval: DecidedFact, order: int, position: int) -> bool:
-    """Return whether a decision came after a verdict, and not on a branch beside it."""
-    is_beside = approval.position != NOWHERE and facts.is_later(position, approval.position)
-    return approval.order >= order and not is_beside
 
 
 def explain_manual_qa(facts: PhaseFacts, department: Dept) -> str:
