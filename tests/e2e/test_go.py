@@ -466,24 +466,29 @@ def test_a_task_that_is_not_done_goes_up_the_chain_and_comes_back(company: Compa
     assert "Blue or red?" in log
 
 
-def test_who_asks_is_started_again_once_the_branch_has_the_answer(company: Company) -> None:
-    company.configure()
-    script = company.repo.file(
-        "../slow_daemon.py",
+def halting_daemon(company: Company, role: str, *, seconds: int) -> Path:
+    """Return an agent that halts the daemon for a while when a role is at work first."""
+    return company.repo.file(
+        "../halting_daemon.py",
         "import json, os, pathlib, runpy, subprocess\n"
-        "task = os.environ['YOLO_FS_TASK']\n"
-        "stopped = pathlib.Path('../stopped-' + task.replace('/', '-'))\n"
-        "if os.environ['YOLO_FS_AGENT'].endswith('dev') and not stopped.exists():\n"
+        "stopped = pathlib.Path('../stopped')\n"
+        f"if os.environ['YOLO_FS_AGENT'].endswith({role!r}) and not stopped.exists():\n"
         "    (health,) = pathlib.Path('.git/yolo-fs').rglob('health.json')\n"
         "    pid = json.loads(health.read_text())['pid']\n"
         "    os.kill(pid, 19)\n"
         "    stopped.touch()\n"
-        "    subprocess.Popen(['sh', '-c', f'sleep 3; kill -CONT {pid}'], start_new_session=True)\n"
+        f"    halt = f'sleep {seconds}; kill -CONT {{pid}}'\n"
+        "    subprocess.Popen(['sh', '-c', halt], start_new_session=True)\n"
         f"runpy.run_path({faulty_agent.__file__!r}, run_name='__main__')\n",
     )
+
+
+def test_who_asks_is_started_again_once_the_branch_has_the_answer(company: Company) -> None:
+    company.configure()
+    script = halting_daemon(company, "dev", seconds=3)
     played = company.go("a", "login", program=played_by(script), YOLO_FAULT="asks-once:dev")
     assert played.code == 0, played
-    assert (company.repo.root.parent / "stopped-01-01-T1").exists()
+    assert (company.repo.root.parent / "stopped").exists()
     starts = [(event["agent"], event["task"]) for event in played.named("agent.started")]
     first = starts.index(("dev", "01-01/T1"))
     assert [agent for agent, _ in starts[first : first + 3]] == ["dev", "senior", "dev"], starts
@@ -1217,11 +1222,15 @@ def test_an_approval_gate_ends_the_run_at_a_person_and_the_next_run_ships(compan
     assert company.repo.yolo_fs("verify").returncode == 0
 
 
-def test_what_is_in_the_way_for_moments_only_ends_no_run(company: Company) -> None:
-    """Such as the lock that git takes for each commit of our own daemon."""
+@pytest.mark.parametrize("halted_s", [0, 18])
+def test_what_is_in_the_way_for_moments_only_ends_no_run(company: Company, halted_s: int) -> None:
+    """Such as the lock that git takes for each commit of our own daemon, which may get no processor
+    for longer than a file may be held.
+    """
     company.configure(company={"team": "solo"})
     lock = company.repo.git_dir / "index.lock"
-    runner = company.begin("a", "login")
+    program = played_by(halting_daemon(company, "dev", seconds=halted_s)) if halted_s else SCRIPTED
+    runner = company.begin("a", "login", program=program)
     while runner.poll() is None:
         with suppress(FileExistsError):
             lock.touch(exist_ok=False)
@@ -1230,6 +1239,7 @@ def test_what_is_in_the_way_for_moments_only_ends_no_run(company: Company) -> No
         time.sleep(0.01)
     played = ended(runner)
     assert (played.code, played.data["outcome"]) == (0, "shipped"), played
+    assert (company.repo.root.parent / "stopped").exists() is bool(halted_s)
 
 
 def test_a_hold_that_a_person_ends_on_the_terminal_lets_the_run_go_on(company: Company) -> None:

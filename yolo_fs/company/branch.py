@@ -148,8 +148,7 @@ class Branch:
         """Return what keeps files from being committed that their agent cannot mend."""
         verdicts = [each.verdict for each in candidates]
         reasons = [verdict.reason for verdict in verdicts if isinstance(verdict, Held)]
-        lasting = (reason for reason in reasons if reason in HELD_FOR_A_PERSON)
-        return self.find_obstacle() or next(lasting, None)
+        return next((reason for reason in reasons if reason in HELD_FOR_A_PERSON), None)
 
     def is_written_again(self, act: Act) -> bool:
         """Return whether another version of an act's files is about to be committed."""

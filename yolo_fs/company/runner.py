@@ -169,7 +169,8 @@ class Runner:
         """The tip of the branch since nothing could be started."""
         self._obstacle: Reason | None = None
         """Why nobody may commit now: what an agent made meanwhile would be held."""
-        self._obstacle_from = 0.0
+        self._obstacle_from = float("-inf")
+        """Since when that is so, or since when it is no more."""
         self._began = self._workers.clock.now()
 
     # --- the run ----------------------------------------------------------------------------------
@@ -502,10 +503,20 @@ class Runner:
         held = next((worker.hold for worker in self._workers), None)
         return held or (self._branch.find_obstacle() if self._obstacle else None)
 
+    @property
+    def _is_obstacle_young(self) -> bool:
+        """Whether an obstacle came or went just now, as the lock of another git command does."""
+        stood_s = self._workers.clock.now() - self._obstacle_from
+        return stood_s < _PATIENCE_S[CandidateState.HELD]
+
+    @property
+    def _is_passing(self) -> bool:
+        """Whether other git commands come and go: the daemon commits between two of them."""
+        return self._obstacle in (None, Reason.INDEX_LOCKED) and self._is_obstacle_young
+
     def _may_pass(self) -> bool:
         """Return whether what holds everything is so young that it may pass by itself."""
-        held_s = self._workers.clock.now() - self._obstacle_from
-        return not self._workers and held_s < _PATIENCE_S[CandidateState.HELD]
+        return not self._workers and self._is_obstacle_young
 
     def _build_hold_item(self, hold: Reason) -> InboxItem:
         question = f"nothing is committed ({hold.sentence}): end that, then go on"
@@ -745,9 +756,13 @@ class Runner:
         if waited_s < _PENDING_S and branch.is_question_coming():
             return False
         mine = branch.unsettled_of(act)
+        is_obstructed = self._is_obstructed()
         if waited_s < max((_PATIENCE_S[each.standing] for each in mine), default=0.0):
             return False
-        worker.hold, held_before = branch.find_hold(mine), worker.hold
+        if (mine or is_obstructed) and self._is_passing and waited_s < _PENDING_S:
+            return False
+        hold = self._obstacle if is_obstructed else branch.find_hold(mine)
+        worker.hold, held_before = hold, worker.hold
         if worker.hold:
             return False
         if held_before:  # the daemon commits it now
@@ -764,7 +779,8 @@ class Runner:
             landing = tree.land(act, self._branch.settings)
         except YoloError as error:
             landing = Landing(is_settled=True, refused=f"it cannot be merged: {error.message}")
-        if landing.obstacle and waited_s >= _PATIENCE_S[CandidateState.HELD]:
+        is_passing = self._is_obstructed() and self._is_passing
+        if landing.obstacle and waited_s >= _PATIENCE_S[CandidateState.HELD] and not is_passing:
             worker.hold = landing.obstacle
         if not landing.is_settled:
             return False
