@@ -533,6 +533,17 @@ def opened(number: int) -> PhaseBoard:
     return PhaseBoard(replace(begun, phase=PhaseId(f"{number:02}", "auth")))
 
 
+def test_an_untrue_handoff_of_a_complete_phase_is_shown() -> None:
+    handoff = {"type": "phase_handoff", "from_phase": "01", "to_phase": "02", "artifacts": []}
+    counts = {"escalations_resolved": 0, "escalations_pending": 3}
+    done = PhaseBoard(facts(complete() | {"phase-handoff.jsonl": [handoff | counts]}))
+    assert done.progress.is_finished
+    text = " ".join(
+        drawn_of(Board("a" * 40, CONFIG, stands_in=False, phases=(done, opened(2)))).split()
+    )
+    assert "the handoff counts 3, escalation.jsonl 0" in text
+
+
 def drawn_of(found: Board, *, verbose: bool = False) -> str:
     out = io.StringIO()
     draw_board(console_for(out), found, verbose=verbose)

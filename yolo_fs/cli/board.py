@@ -110,6 +110,9 @@ def draw_board(
         else:
             for _, alike in groupby(some, lambda phase: phase.progress.is_finished):
                 _draw_headlines(console, list(alike))
+    for phase in board.phases:  # a phase is handed over once it is complete
+        for finding in phase.false_claims:
+            console.print(f"  handoff: {safe(str(finding), 500)}", style="yellow")
     if large:
         _draw_legend(console)
     if left := len(set(open_) - large):
@@ -204,8 +207,6 @@ def _draw_phase(console: Console, phase: PhaseBoard, *, verbose: bool) -> None:
         _draw_escalation(console, escalation)
     for loop in phase.loops:
         console.print(safe(f"  loop: {loop}", 500), style="yellow")
-    for finding in phase.false_claims:
-        console.print(f"  handoff: {safe(str(finding), 500)}", style="yellow")
     for finding in phase.out_of_lane:
         console.print(f"  out of lane: {safe(str(finding), 500)}", style="yellow")
 

@@ -190,6 +190,8 @@ class _Look:
                 f"{place}{department} says that it is held up by {blocker}"
                 for department, blocker in aside.blockers
             )
+        for phase in team_board.phases:
+            yield from map(str, phase.false_claims)
 
     @staticmethod
     def _contexts(contexts: ContextStore, seen: Situation, *, keep: bool) -> tuple[str, ...]:
