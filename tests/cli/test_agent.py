@@ -11,9 +11,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.phases import complete, facts
 from tests.support.teams import CLAIM, Team, planned_team
+from yolo_fs.agents.totals import tally
 from yolo_fs.cli.main import run
 from yolo_fs.git.repository import Repository
+from yolo_fs.phase.phase import Phase
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.schemas.messages.catalogue import read_message
 from yolo_fs.system import heartbeats
 
@@ -230,6 +234,15 @@ def test_what_the_branch_does_not_bear_out_is_not_complete(
     )
     assert reason in [one["reason"] for one in given["findings"]]
     assert asked(team, "agent", "list")["data"] == []
+
+
+def test_what_holds_a_department_up_is_a_blocker_of_its_progress() -> None:
+    opened = {"id": "ESC-01-01-T1", "dt": "2026-02-19T11:00:00Z", "agent": "dev", "tgt": "senior"}
+    content = complete() | {"escalation.jsonl": [opened | {"sev": "blocking", "st": "open"}]}
+    phase = Phase(facts(content))
+    (totals,) = tally(phase, {})
+    assert totals.as_progress()["blockers"] == ["ESC-01-01-T1 is rising: senior holds it"]
+    assert totals.as_progress()["blockers"] == list(phase.held_up(Dept.BACKEND))
 
 
 @pytest.mark.proves("000:431", "000:451")

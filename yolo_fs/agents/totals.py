@@ -73,6 +73,8 @@ class DepartmentTotals(NamedTuple):
     """`r` of its verification, or SKIPPED; empty while there is none."""
     security: str
     """`r` of its audit, or SKIPPED; empty while there is none."""
+    blockers: tuple[str, ...]
+    """What only others can resolve, as its status file says."""
 
     @property
     def coverage(self) -> str:
@@ -110,7 +112,7 @@ class DepartmentTotals(NamedTuple):
             "plans_complete": self.progress.plans_complete,
             "plans_total": len(self.progress.plans),
             "percent_complete": self.progress.percent,
-            "blockers": list(self.progress.blockers),
+            "blockers": list(self.blockers),
             "eta": "",
         }
 
@@ -150,6 +152,7 @@ def tally(
             tuple(_plan(phase.facts, plan, done, signs) for plan in status.plans),
             _verdict_of_step(phase, status, "qa", "verification"),
             _verdict_of_step(phase, status, "security", "security-audit"),
+            phase.held_up(status.department),
         )
         for status in phase.progress.departments
     )
