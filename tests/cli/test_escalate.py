@@ -66,6 +66,15 @@ def test_without_a_name_the_holder_acts(root: Path, capsys: pytest.CaptureFixtur
     assert (code, said["data"]["line"]["agent"]) == (Exit.DONE, "user")
 
 
+def test_whoever_hands_a_question_up_without_words_of_its_own_asks_the_same_question(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    escalate(root, capsys, "open", *message(root, BLOCKER))
+    code, said = escalate(root, capsys, "raise", NAME, *WORDS[2:])
+    assert code == Exit.DONE, said["findings"]
+    assert said["data"]["message"]["issue"] == BLOCKER["blocker"]
+
+
 def test_a_commit_from_before_the_escalation_shows_no_progress(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

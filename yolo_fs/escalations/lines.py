@@ -244,7 +244,8 @@ def raised(
     target = to or (
         name_in(above, escalation.department) if escalation and above else Role.USER.value
     )
-    return _line(request, "escalated", target) | _given(
+    asked = request.reason or (escalation.question if escalation else "")
+    return _line(request._replace(reason=asked), "escalated", target) | _given(
         att=escalation.attempt if escalation else None
     )
 
