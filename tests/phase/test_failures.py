@@ -201,3 +201,12 @@ def test_what_could_not_be_read_at_the_sign_off_is_signed_with_it() -> None:
     spoilt = next(one for one in before.filed if one.place == log)
     assert not list(find_unreadable(before.with_filed(spoilt._replace(position=7))))
     assert list(find_unreadable(before.with_filed(spoilt._replace(position=8))))
+
+
+def test_an_audit_that_was_skipped_is_not_said_to_have_passed() -> None:
+    content = complete()
+    assert "security pass" in Phase(facts(content)).sign_off.why
+    del content["security-audit.jsonl"]
+    due = Phase(facts(content, skip_security=True)).sign_off
+    assert due.decision == Decision.SHIP
+    assert due.why.endswith("security was skipped in backend")

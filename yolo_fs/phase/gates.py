@@ -9,7 +9,7 @@ rests on. See docs/dev/sources.md#document-002.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ from yolo_fs.phase.gate_needs import (
     lacks_completion,
 )
 from yolo_fs.phase.gate_status import CheckResult, GateSource, GateStatus, MissingEvidence
-from yolo_fs.phase.progress import DepartmentStatus
+from yolo_fs.phase.progress import DepartmentStatus, StepStanding
 from yolo_fs.protocol.gates import (
     GATE_BY_NAME,
     GATES,
@@ -132,10 +132,24 @@ def sign_off(phase: GateSource) -> DueDecision:
         Evidence.SECURITY_FAIL: "security says FAIL" if "FAIL" in security else "",
         Evidence.FAIL: failure,
         Evidence.PARTIAL: next(_find_partial(phase), ""),
-        Evidence.ALL_PASS: "all departments, the integration gate and security pass",
+        Evidence.ALL_PASS: _say_all_pass(departments),
     }
     due = (DueDecision(row.decision, reasons[row.when]) for row in SIGN_OFFS if reasons[row.when])
     return next(due)
+
+
+def _say_all_pass(departments: Iterable[DepartmentStatus]) -> str:
+    """Return who passed; a security audit that was skipped has passed nothing."""
+    skipped = [
+        status.department.value
+        for status in departments
+        for each in status.steps
+        if each.step.key == "security" and each.standing is StepStanding.SKIPPED
+    ]
+    if not skipped:
+        return "all departments, the integration gate and security pass"
+    where = ", ".join(skipped)
+    return f"all departments and the integration gate pass; security was skipped in {where}"
 
 
 def _find_partial(phase: GateSource) -> Iterator[str]:
