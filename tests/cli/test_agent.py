@@ -114,6 +114,8 @@ def test_noted_failures_open_the_circuit_and_the_board_shows_it(
     [
         (b"not json", 1, "json_parse_error"),
         ({"type": "dev_progress"}, 1, "missing_key"),
+        (PROGRESS | {"task": "01-07/T1", "plan_id": "01-07"}, 2, "unknown_name"),
+        (PROGRESS | {"task": "01-01/T9"}, 2, "unknown_name"),
         (
             {
                 "type": "api_contract",

@@ -163,6 +163,43 @@ def test_the_message_of_a_dev_claims_its_files_and_makes_it_a_teammate(
     assert {"dev-1", "dev-2"} <= set(re.findall(r"dev-\d", json.dumps(asked)))
 
 
+def test_a_message_claims_no_task_that_no_plan_has(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team.begin()
+    team.plan_one()
+    told = {
+        "type": "task_claim", "task_id": "T9", "plan_id": "01-01", "files": ["src/a.ts"],
+        "claimed_at": "2026-02-17T10:30:00Z",
+    }  # fmt: skip
+    message = str(team.file("claim.json", json.dumps(told)))
+    for words in (
+        ("agent", "note", message, "--as", "dev-1"),
+        ("task", "claim", "01-01/T9", "--as", "dev-1", "--file", "src/a.ts"),
+    ):
+        capsys.readouterr()
+        assert run([*words, "--json", "-C", str(team.root)]) == 2
+        (finding,) = json.loads(capsys.readouterr().out)["findings"]
+        assert "no committed plan has task 01-01/T9" in finding["message"]
+    with Repository(team.root) as repository:
+        assert Claims(repository).standings() == ()
+
+
+def test_a_claim_of_somebody_else_is_not_given_back(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = str(team.root)
+    claim(root, "dev-1", T1, "a")
+    claim(root, "fe-dev-1", T2, "b")
+    for agent, task, code in (("dev-2", T1, 1), ("dev-2", T2, 0), ("dev-2", T3, 0)):
+        words = ["task", "release", str(task), "--as", agent, "--json", "-C", root]
+        assert run(words) == code
+    assert "dev-1 has 01-02/T1" in capsys.readouterr().out
+    with Repository(root) as repository:
+        assert len(Claims(repository).standings()) == 2
+    assert run(["task", "release", str(T1), "--as", "dev-1", "-C", root]) == 0
+
+
 def test_a_claim_of_an_agent_that_stopped_says_so_and_how_it_is_given_back(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from yolo_fs.agents.health import AgentHealth, AgentSign
-from yolo_fs.core.ids import TaskRef
+from yolo_fs.agents.totals import task_of
 from yolo_fs.core.timestamps import iso, moment
 from yolo_fs.escalations.log import departments_of, logged, stations
 from yolo_fs.evidence.facts import Filed, PhaseFacts, SourceCommit, Version, plan_progress
@@ -279,7 +279,7 @@ def outcomes_reported(facts: PhaseFacts, seen: Iterable[AgentSign]) -> Iterator[
     departments = departments_of(facts)
     rows = {row.of: row for row in MESSAGE_MEASURES}
     for sign in seen:
-        task = _task_of_message(sign.message) if sign.message else None
+        task = task_of(sign.message) if sign.message else None
         department = departments.get(str(task.plan)) if task else None
         if department is None:
             continue
@@ -291,13 +291,6 @@ def outcomes_reported(facts: PhaseFacts, seen: Iterable[AgentSign]) -> Iterator[
             yield from _measured(
                 row, sign.message, sign.at, department, f"{sign.event} of task {task}"
             )
-
-
-def _task_of_message(message: Mapping[str, Any]) -> TaskRef | None:
-    """Return the task of a message: from `task`, or from `plan_id` and `task_id`."""
-    return TaskRef.parse(
-        str(message.get("task") or f"{message.get('plan_id')}/{message.get('task_id')}")
-    )
 
 
 def disappearances(agents: Iterable[AgentHealth]) -> Iterator[OutcomeEvent]:

@@ -6,7 +6,7 @@ See docs/dev/faults.md#f19 and #f53.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from yolo_fs.agents.health import RECORD, AgentSign, crew, instance_of, seen_in
 from yolo_fs.core.ids import TaskRef
 from yolo_fs.core.reasons import Finding, Reason, YoloError, errors
 from yolo_fs.core.timestamps import iso
+from yolo_fs.evidence.facts import PhaseFacts
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.system import heartbeats
@@ -135,9 +136,10 @@ def claim_task(
     `files`: relative to the repository; empty for those of the task's plan.
 
     Raises:
-        YoloError: as `Claims.claim`; UNKNOWN_NAME when no committed plan has the task.
+        YoloError: as `Claims.claim`; UNKNOWN_NAME when no committed plan of the phase has the task.
     """
     team, tip, now_s = Team(repository, settings), repository.head().tip, time.time()
+    require_planned(team.facts(tip), task)
     taken = tuple(files or planned(team.facts(tip), task, agent)[0].files)
     standing = Claims(repository, team.tasks_done(tip)).claim(agent, task, taken, now_s)
     message = {
@@ -149,6 +151,17 @@ def claim_task(
     }
     note_message(repository, settings, agent, message)
     return standing
+
+
+def require_planned(facts: Iterable[PhaseFacts], task: TaskRef) -> None:
+    """Refuse a task beside the plans of its phase; while none is committed, it may be any.
+
+    Raises:
+        YoloError: UNKNOWN_NAME.
+    """
+    of_phase = tuple(one for one in facts if one.phase.number == task.plan.phase)
+    if any(one.plans for one in of_phase):
+        planned(of_phase, task)
 
 
 def note_message(

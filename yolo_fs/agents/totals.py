@@ -211,8 +211,10 @@ def _tests(facts: PhaseFacts, plan: PlanStatus) -> dict[str, int]:
 
 
 def task_of(message: Mapping[str, Any]) -> TaskRef | None:
-    """Return the task that a `task_claim` or `task_complete` is about."""
-    return TaskRef.parse(f"{message.get('plan_id')}/{message.get('task_id')}")
+    """Return the task that a message of a Dev is about; None where it is about none."""
+    return TaskRef.parse(f"{message.get('plan_id')}/{message.get('task_id')}") or TaskRef.parse(
+        str(message.get("task"))
+    )
 
 
 def completion_faults(

@@ -12,7 +12,7 @@ import click
 
 from yolo_fs.agents.alerts import uncommitted
 from yolo_fs.agents.health import REQUEST, AgentHealth, Shutdown, place_of
-from yolo_fs.agents.recording import AgentJournal, claim_task, note_message
+from yolo_fs.agents.recording import AgentJournal, claim_task, note_message, require_planned
 from yolo_fs.agents.snapshot import AgentsObserver, AgentsSnapshot, shutdown_as_json
 from yolo_fs.agents.totals import task_of
 from yolo_fs.artifacts.verdicts import Verdict
@@ -22,6 +22,7 @@ from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, safe
 from yolo_fs.core.timestamps import local
 from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
 from yolo_fs.protocol.roster import meant_agent
 from yolo_fs.reports.status import report
 from yolo_fs.workspace.settings import Settings, load
@@ -93,7 +94,8 @@ def note(invocation: Invocation, *, file: str, name: str) -> Reply:
     """Record a message about an agent: dev_progress, dev_blocker, shutdown_response and the like.
 
     It is checked as by 'message check'; an invalid message is not recorded, exit 1. A task_claim
-    claims its files as 'task claim' does: exit 1 while another agent has one of them.
+    claims its files as 'task claim' does: exit 1 while another agent has one of them. A task
+    beside the plans of its phase is refused.
     """
     from yolo_fs.cli.message import hear_message
 
@@ -109,12 +111,15 @@ def note(invocation: Invocation, *, file: str, name: str) -> Reply:
             hint = f"Recorded are {', '.join(sorted(_HEARD))}; 'task complete' takes task_complete."
             message = f"{heard.type} carries no agent status"
             raise YoloError(Reason.UNKNOWN_TYPE, message, hint=hint)
-        if heard.type == "task_claim" and (task := task_of(heard.value)):
+        task = task_of(heard.value)
+        if heard.type == "task_claim" and task:
             standing = claim_task(repository, settings, name, task, heard.value["files"])
             code = Exit.DONE if standing.is_granted else Exit.FINDINGS
             data = {"noted": True, "type": heard.type, "id": name, "claim": to_json(standing)}
             shown = safe(str(standing), 500)
             return Reply(data, heard.findings, code, lambda console: console.print(shown))
+        if task:
+            require_planned(Team(repository, settings).facts(repository.head().tip), task)
         instance = note_message(repository, settings, name, heard.value)
     data = {"noted": True, "type": heard.type, "id": instance}
     return Reply(

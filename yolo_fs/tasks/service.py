@@ -78,13 +78,28 @@ class Claims:
     def release(self, agent: str, task: TaskRef | None = None) -> tuple[Standing, ...]:
         """Release one task, or all of an agent that is gone; return the states of the other
         claims.
+
+        Raises:
+            YoloError: STATE_CONFLICT when somebody else has that task; and as `standings`.
         """
+        if task:
+            self._require_own(agent, task)
         self._change(
             lambda open_: [
                 claim for claim in open_ if claim.agent != agent or task not in (None, claim.task)
             ]
         )
         return self.standings()
+
+    def _require_own(self, agent: str, task: TaskRef) -> None:
+        """Refuse what only another agent of the department has; what nobody has is released."""
+        own = Claim(agent, task, (), "")
+        alike = [one.claim for one in self.standings() if one.claim.task == task]
+        others = [claim for claim in alike if claim.department is own.department]
+        if others and agent not in [claim.agent for claim in others]:
+            holder = others[0].agent
+            hint = f"It is given back by 'yolo-fs task release {task} --as {safe(holder)}'."
+            raise YoloError(Reason.STATE_CONFLICT, f"{safe(holder)} has {task}", hint=hint)
 
     def _change(self, change: Callable[[list[Claim]], list[Claim]]) -> None:
         def changed(before: dict[str, Any] | Damaged | None) -> dict[str, Any]:
