@@ -193,6 +193,25 @@ def test_a_role_commits_only_what_it_may_write(
     ), said
 
 
+def test_an_agent_commits_no_version_without_the_records_of_others(hooked: Repo) -> None:
+    first, second = (
+        json.dumps({"ts": f"2026-05-04T08:0{n}:00Z", "agent": "lead", "dec": f"Use {n}", "reason": "it fits", "task": ""})
+        for n in (1, 2)
+    )  # fmt: skip
+    path = ".yolo-planning/phases/01-auth/decisions.jsonl"
+    stage(hooked, path, f"{first}\n".encode())
+    hooked.git("commit", "-q", "-m", "docs(01): decisions")
+    stage(hooked, path, f"{second}\n".encode())
+    code, said = git(hooked, "commit", "-m", "docs(01): decisions", YOLO_FS_ROLE="lead")
+    assert (code, "records_lost" in said) == (1, True), said
+    stage(hooked, path, f"{first}\n{second}\n".encode())
+    code, said = git(hooked, "commit", "-m", "docs(01): decisions", YOLO_FS_ROLE="lead")
+    assert (code, "records_lost" in said) == (0, False), said
+    stage(hooked, path, f"{second}\n".encode())
+    code, said = git(hooked, "commit", "-m", "docs(01): decisions")
+    assert (code, "records_lost" in said) == (0, False), "what a person commits is theirs"
+
+
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("role", ["executor", "pair", "auditor", "yolo-executor", "emperor"])
 def test_no_name_of_a_role_switches_the_check_of_a_commit_off(hooked: Repo, role: str) -> None:

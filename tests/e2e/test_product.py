@@ -66,6 +66,18 @@ def test_each_handoff_of_a_product_is_a_commit_named_after_its_route(
     )
 
 
+def test_handoffs_that_are_seen_together_are_committed_as_they_were_sent(
+    repo: Repo, watched: dict[str, str]
+) -> None:
+    for value in STEPS:
+        hand_over(repo, value)
+    Repo(repo.root, repo.env | watched).yolo_fs("run", "--once")
+    subjects = repo.look("log", "--reverse", "--format=%s", f"-{len(STEPS)}").splitlines()
+    assert subjects == [
+        f"docs(handoffs): {one.stem.split('_', 1)[1]}" for one in sorted(RUN.glob("[0-9]*.json"))
+    ]
+
+
 def test_a_handoff_that_contradicts_an_earlier_one_is_refused_with_both_places(
     repo: Repo, start: Start, watched: dict[str, str]
 ) -> None:
@@ -93,11 +105,14 @@ def test_a_handoff_that_was_sent_is_not_committed_with_another_content(
     tip = repo.look("rev-parse", "HEAD")
     hand_over(
         repo,
-        json.loads(json.dumps(STEPS[0]).replace("Orchard Scout", "Orchard Guide")),
+        json.loads(json.dumps(STEPS[0]).replace("every night", "each night")),
         Path(sent).name,
     )
     daemon.wait_for("artifact.rejected", sent)
     assert repo.look("rev-parse", "HEAD") == tip
+    for judge in ("envelope", "check", sent), ("validate", sent):
+        asked = Repo(repo.root, repo.env | watched).yolo_fs(*judge, ok=(1,))
+        assert "sent with another content" in f"{asked.stdout!r}{asked.stderr!r}"
     write(repo, sent, json.dumps(STEPS[0]) + "\n")
     later = hand_over(repo, STEPS[1])
     daemon.wait_for("artifact.committed", later)

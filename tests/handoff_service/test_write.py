@@ -258,6 +258,16 @@ def test_the_same_first_handoff_without_a_session_begins_no_second_one(project: 
     assert len(project.stored()) == 2
 
 
+def test_again_with_the_timestamp_of_a_handoff_that_is_there_says_why_nothing_is_written(
+    project: Project,
+) -> None:
+    project.send(step(1))
+    assert project.send(step(1)).findings == ()
+    again = project.send(step(1), again=True)
+    assert (again.is_new, [finding.at for finding in again.findings]) == (False, ["/timestamp"])
+    assert errors(again.findings) == ()
+
+
 def test_a_re_run_is_an_attempt_of_its_own(project: Project) -> None:
     project.send(step(1))
     again = project.send(later(step(1), seconds=30), again=True)

@@ -721,3 +721,17 @@ def test_a_fault_says_what_was_expected() -> None:
             ProductSession(in_order([*(sent(value(n)) for n in range(1, case["handoff"])), own])),
         )
     assert all(fault.expected and fault.hint for fault in faults)
+
+
+@pytest.mark.proves("003:364")
+def test_a_file_of_a_type_for_which_its_agent_has_no_name_is_told_the_names_that_there_are() -> (
+    None
+):
+    written = value(9)
+    made = {"type": "json", "path": "documents/notes.json", "description": "notes"}
+    written["artifacts"]["created"].append(made)
+    found, faults = read(written, "-", NOW)
+    assert found is not None
+    (told_,) = [fault for fault in faults if fault.reason is Reason.BAD_NAME]
+    assert (told_.level, told_.at) == (Level.WARNING, "/artifacts/created/2/type")
+    assert "PRD_[ProductSlug]_[YYYY-MM-DD].md" in told_.expected

@@ -55,9 +55,20 @@ def test_no_text_of_a_handoff_may_be_blank(path: Path) -> None:
                 "…",
                 "string (2-3 sentences)",
                 "string",
+                "<what it is>",
             ):
                 found = faults_with(whole, at, blank)
                 assert any(one.level is Level.ERROR for one in found), (at, blank)
+
+
+@pytest.mark.proves("003:380")
+@pytest.mark.parametrize("text", ["TBD", "todo", "To be decided."])
+def test_a_text_that_says_that_it_is_still_open_is_told(text: str) -> None:
+    whole = json.loads(RUN[2].read_text(encoding="utf-8"))
+    at = "/payload/market_research_summary/market_opportunity"
+    (found,) = faults_with(whole, at, text)
+    assert (found.reason, found.level) == (Reason.EMPTY_VALUE, Level.WARNING)
+    assert faults_with(whole, at, f"{text} is no name. It is said here.") == []
 
 
 @pytest.mark.proves("003:380")
@@ -90,6 +101,10 @@ def test_a_text_has_as_many_sentences_as_its_field_asks_for() -> None:
                 (found,) = faults_with(whole, at, "It is. " * 10)
                 assert (found.reason, found.level) == (Reason.TOO_LONG, Level.WARNING)
                 assert found.message == "10 sentences"
+                few = faults_with(whole, at, "It is one.")
+                told = [(one.reason, one.level, one.message) for one in few]
+                is_short = SENTENCES[key][0] > 1
+                assert told == [(Reason.OUT_OF_RANGE, Level.WARNING, "1 sentence")] * is_short
     assert tried == set(SENTENCES)
 
 

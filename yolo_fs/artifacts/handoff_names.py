@@ -204,6 +204,12 @@ def right_names(path: str, wanted: Wanted) -> tuple[str, ...]:
     return tuple(_renamed(path, row, stored, wanted) for row in rows)
 
 
+def names_of(producer: str | None) -> tuple[str, ...]:
+    """Return the names that the convention has for the files of an agent; for all with None."""
+    rows = (row for row in STORAGE if row is not HANDOFF_ROW)
+    return tuple(row.name for row in rows if producer in (None, row.producer))
+
+
 def first_word(row: Stored) -> str:
     """Return the word that a row's names begin with."""
     return row.name.partition("_")[0]

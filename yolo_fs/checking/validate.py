@@ -154,8 +154,13 @@ class Validator:
             return CheckedFile(shown, (replace(data, path=shown),))
         return CheckedFile(shown, examine(data, shown), data=data)
 
-    def staged(self, paths: Sequence[str] = ()) -> Iterator[CheckedFile]:
-        """Check what the index would commit; only `paths`, if given."""
+    def staged(
+        self, paths: Sequence[str] = (), *, with_records: bool = False
+    ) -> Iterator[CheckedFile]:
+        """Check what the index would commit; only `paths`, if given.
+
+        `with_records`: also whether it lacks records of the branch, which a person may remove.
+        """
         repository = self._open_repository()
         entries = self._list_staged_entries(repository)
         wanted = [
@@ -169,7 +174,9 @@ class Validator:
                 continue
             if self._is_ours(path) and repository.blob_at(tip, path) != oid:
                 location = InTree(repository.root, path)
-                yield self._check(path, blobs.read(oid, path), location, snapshot)
+                checked = self._check(path, blobs.read(oid, path), location, snapshot)
+                is_whole = with_records and classify(path) is not None
+                yield self._add_lost_records(checked, location) if is_whole else checked
 
     def text(self, data: bytes) -> CheckedFile:
         """Check one text, by default a message."""
@@ -340,7 +347,7 @@ class Validator:
             return CheckedFile(shown, (replace(outside, path=shown),))
         if location and (place := classify(location.path)):
             checked = self._check_place(place, shown, data, snapshot)
-            is_staged = isinstance(snapshot, Staged)  # what a person commits is theirs
+            is_staged = isinstance(snapshot, Staged)  # `staged` asks for it
             return checked if is_staged else self._add_lost_records(checked, location)
         wrong = misnamed(location.path) if location else None
         if wrong and not _is_below(wrong.path, HANDOFF_FOLDER):

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from yolo_fs.artifacts.classify import classify
 from yolo_fs.checking.envelopes import ProductHandoffs, StoredSession
+from yolo_fs.checking.lost_records import lost_from
 from yolo_fs.checking.snapshots import WorkTree
 from yolo_fs.cli.reply import STDIN, Invocation, Reply, from_stdin, verb
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe
@@ -88,6 +90,8 @@ def check(invocation: Invocation, *, file: str) -> Reply:
     with _open_project(invocation) as project:
         given = _file(invocation, project, file)
         findings = project.handoffs.examine(given.path, given.data)
+        if not errors(findings):
+            findings += _sent_otherwise(project.repository, given)
     wrong = len(errors(findings))
     data = {"path": given.path, "errors": wrong, "warnings": len(findings) - wrong}
     return Reply(data, findings, _code(findings))
@@ -133,6 +137,13 @@ def choose_(invocation: Invocation, *, session: str, way: str) -> Reply:
 class _Project(NamedTuple):
     repository: Repository
     handoffs: ProductHandoffs
+
+
+def _sent_otherwise(repository: Repository, given: _File) -> tuple[Finding, ...]:
+    place, tip = classify(given.path), repository.head().tip
+    if place is None:
+        return ()
+    return lost_from(repository, place, given.data, repository.blob_at(tip, place.path), tip)
 
 
 class _File(NamedTuple):

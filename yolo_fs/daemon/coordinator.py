@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import random
 import time
 from collections import deque
@@ -14,7 +15,9 @@ from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
+from yolo_fs.artifacts.classify import ENVELOPE
 from yolo_fs.artifacts.decide import Action, Commit, Emit, EventSink, decide, describe
+from yolo_fs.artifacts.handoff_names import instant, read_name
 from yolo_fs.artifacts.verdicts import Accepted, Committed, Held, Rejected, Verdict, Waiting
 from yolo_fs.checking.examples import is_skeleton
 from yolo_fs.core.reasons import Reason, YoloError, errors
@@ -67,15 +70,17 @@ class CommitBudget:
             self._spent.append(time.monotonic())
 
 
-def _order_in_workflow(accepted: Accepted) -> tuple[float, str]:
-    """Sort key that orders artifacts of one round by their steps.
+def _order_in_workflow(accepted: Accepted) -> tuple[float, float, str]:
+    """Sort key that orders artifacts of one round by their steps, and handoffs by their moments.
 
-    A verdict comes after what it judges.
+    A verdict comes after what it judges, and an answer after its question.
     """
     place = accepted.place
     step = STEP_BY_KEY.get(place.artifact.step or "")
     whole = 0.0 if place.phase else _LAST  # the state of the project says what its phases say
-    return float(step.number) if step else whole, place.path
+    stored = read_name(place.path) if place.artifact is ENVELOPE else None
+    sent_s = instant(stored.gaps["timestamp"]).timestamp() if stored else math.inf
+    return float(step.number) if step else whole, sent_s, place.path
 
 
 _LAST = 100.0

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from yolo_fs.artifacts.examine import find_secrets
 from yolo_fs.artifacts.handoff_names import HANDOFF_FOLDER, slug_of
 from yolo_fs.checking.envelopes import ProductHandoffs, StoredSession, choices_path, located
-from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe
+from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.git.repository import Repository
 from yolo_fs.handoff_service.accept import DirectiveHandoffs, written_in
@@ -137,7 +137,8 @@ def _decided(handoffs: ProductHandoffs, sent: Sent, *, again: bool) -> WrittenEn
     elif not again:
         same = repeated_by(sent.value, sent.source, sent.target, earlier)
     if same is not None:
-        return WrittenEnvelope(same.path, (), stored.attempts[same.path].number)
+        told = (_not_again(sent),) if again else ()
+        return WrittenEnvelope(same.path, told, stored.attempts[same.path].number)
     findings = (*_taken(handoffs, sent), *handoffs.examine_sent(sent, stored.session))
     if errors(findings):
         return WrittenEnvelope(sent.path, findings)
@@ -148,6 +149,14 @@ def _decided(handoffs: ProductHandoffs, sent: Sent, *, again: bool) -> WrittenEn
         if (envelope.source, envelope.target) == route
     )
     return WrittenEnvelope(sent.path, findings, max(numbers, default=0) + 1, is_new=True)
+
+
+def _not_again(sent: Sent) -> Finding:
+    message = "by its timestamp this is the handoff that is there, so nothing is written"
+    expected = "no timestamp in a draft that is to be another attempt"
+    return Finding(
+        Reason.STATE_CONFLICT, sent.path, 1, "/timestamp", message, expected, level=Level.WARNING
+    )
 
 
 def _taken(handoffs: ProductHandoffs, sent: Sent) -> tuple[Finding, ...]:

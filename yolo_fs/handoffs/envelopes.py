@@ -18,6 +18,7 @@ from yolo_fs.artifacts.handoff_names import (
     handoff_name,
     instant,
     is_slug_of,
+    names_of,
     right_names,
     screen_name_of,
     slug_of,
@@ -68,8 +69,11 @@ _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s++[\"'“‘(\[]
 
 _SAYS = re.compile(r"[^\W_]|[^\x00-\x7f\s\u200b-\u200f\u2010-\u2027\u2060-\u2064\ufeff]")
 """A letter or a figure of any script, or a sign such as an emoji."""
-_PRINTED = re.compile(r"(?:string|paths?)(?: \| null)?(?: \([^()]{0,80}\))?")
-"""The values that the document prints for a text."""
+_PRINTED = re.compile(r"(?:string|paths?)(?: \| null)?(?: \([^()]{0,80}\))?|\s*<[^<>]*>\s*")
+"""The values that the document prints for a text, and those of a form."""
+_UNDECIDED = re.compile(
+    r"\s*(?:tbd|tba|todo|to be (?:decided|defined|determined))\.?\s*", re.IGNORECASE
+)
 
 
 def faults_of_content(value: Mapping[str, Any]) -> Iterator[Fault]:
@@ -115,10 +119,19 @@ def _text(text: str, at: str, key: tuple[str, str]) -> Iterator[Fault]:
     elif _PRINTED.fullmatch(text):
         message = f"the placeholder {text!r} was never filled in"
         yield Fault(Reason.EMPTY_VALUE, at, message, "text that says something")
-    elif key in SENTENCES and (count := sentences_in(text)) > SENTENCES[key][1]:
-        least, most = SENTENCES[key]
-        message, expected = f"{count} sentences", f"{least} to {most} sentences"
-        yield Fault(Reason.TOO_LONG, at, message, expected, level=Level.WARNING)
+    elif _UNDECIDED.fullmatch(text):
+        message, expected = f"{text!r} says that it is still open", "text that says something"
+        yield Fault(Reason.EMPTY_VALUE, at, message, expected, level=Level.WARNING)
+    elif key in SENTENCES:
+        yield from _sentences(sentences_in(text), at, *SENTENCES[key])
+
+
+def _sentences(count: int, at: str, least: int, most: int) -> Iterator[Fault]:
+    if least <= count <= most:
+        return
+    reason = Reason.TOO_LONG if count > most else Reason.OUT_OF_RANGE
+    message = f"{count} sentence{'s' if count > 1 else ''}"
+    yield Fault(reason, at, message, f"{least} to {most} sentences", level=Level.WARNING)
 
 
 SKEW = timedelta(seconds=60)
@@ -184,6 +197,7 @@ def read(
         *_check_state(sent),
         *_check_slug(sent),
         *_name_faults(sent),
+        *_check_made_types(sent),
         *_check_content(sent, mode),
     ]
 
@@ -366,6 +380,16 @@ def _name_faults(sent: Sent) -> Iterator[Fault]:
                 " or ".join(right),
                 hint,
             )
+
+
+def _check_made_types(sent: Sent) -> Iterator[Fault]:
+    """Yield the files of a type for which the convention has no name of their agent's."""
+    names = names_of(next((agent for agent in AgentType if agent == sent.source), None))
+    for index, made in enumerate(sent.envelope.artifacts.created):
+        if names and not any(name.endswith(f".{ENDINGS[made.type]}") for name in names):
+            message = f"the convention has no {made.type} of {sent.source}"
+            at = f"/artifacts/created/{index}/type"
+            yield Fault(Reason.BAD_NAME, at, message, " or ".join(names), level=Level.WARNING)
 
 
 def _named_files(sent: Sent) -> dict[str, tuple[str, Wanted]]:

@@ -60,7 +60,9 @@ def pre_commit(_: Sequence[str]) -> bool:
     paths, mends = staged_paths(), ""
     validator = Validator(".")
     try:
-        files = [judged for judged in validator.staged() if judged.findings]
+        # What a person commits is theirs; an agent takes back no word of another by hand.
+        staged = validator.staged(with_records=_is_agent())
+        files = [judged for judged in staged if judged.findings]
         findings = [finding for judged in files for finding in judged.findings]
         if files:
             from yolo_fs.checking.fix import fixable_of  # most commits need no repair
