@@ -85,7 +85,9 @@ def _interrupt_again(main_thread: int, lost: sys.UnraisableHookArgs) -> None:
     if lost.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(lost)
         return
-    heard = (one for one in _STOPPING if _signal.getsignal(one) == _signal.default_int_handler)
+    heard = (
+        number for number in _STOPPING if _signal.getsignal(number) == _signal.default_int_handler
+    )
     number = next(heard, None)
     if number is None:
         return

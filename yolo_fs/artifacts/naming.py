@@ -289,9 +289,9 @@ def undone_by(subject: str) -> tuple[str, bool]:
     a revert does it again. Any other subject is about itself.
     """
     is_undone = False
-    while found := _REVERTED.fullmatch(without_ticket(subject)):
-        is_undone ^= found[1] == "Revert"
-        subject = found[2]
+    while match := _REVERTED.fullmatch(without_ticket(subject)):
+        is_undone ^= match[1] == "Revert"
+        subject = match[2]
     return subject, is_undone
 
 

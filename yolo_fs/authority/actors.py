@@ -430,7 +430,7 @@ def is_same_agent(own: str, name: str, *, is_role: bool) -> bool:
     `is_role`: `own` is a role, in whichever department.
     """
     try:
-        session, said = find_actor(own), find_actor(name)
+        session, named = find_actor(own), find_actor(name)
     except YoloError:
         return True
-    return session.role is said.role if is_role and own in set(Role) else session == said
+    return session.role is named.role if is_role and own in set(Role) else session == named

@@ -99,8 +99,8 @@ class Autofix:
         def with_these(content: Any) -> dict[str, Any]:
             fresh = {file.path: file._asdict() for file in mended}
             older = [file for file in _files(content) if file.path not in fresh]
-            told = [*(file._asdict() for file in older), *fresh.values()]
-            return {"files": told[-MOST_NOTED:]}
+            files = [*(file._asdict() for file in older), *fresh.values()]
+            return {"files": files[-MOST_NOTED:]}
 
         AUTOFIXED.update(self._repository, with_these, durable=False)
 

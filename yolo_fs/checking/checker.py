@@ -66,8 +66,8 @@ class Checked(NamedTuple):
         values = (fault for fault in refused if fault.at and fault.reason is not Reason.WAITS_FOR)
         places = {(fault.line, fault.at) for fault in values}
         warnings = (fault for fault in self.faults if fault.level is not Level.ERROR)
-        told = (fault for fault in warnings if (fault.line, fault.at) not in places)
-        return (*refused, *told, *self.secrets)
+        warned = (fault for fault in warnings if (fault.line, fault.at) not in places)
+        return (*refused, *warned, *self.secrets)
 
 
 class Checker:
@@ -369,8 +369,10 @@ def read_branch(data: bytes, path: str, limits: Limits) -> tuple[str, tuple[Find
     reading = READERS[Format.FRONT_MATTER](
         "".join(f"{line}\n" for line in inner).encode(), path, limits
     )
-    said = reading.records[0].value["handoff"].get("directive_branch") if reading.records else None
-    branch, wrong = said.strip() if isinstance(said, str) else "", errors(reading.findings)
+    declared = (
+        reading.records[0].value["handoff"].get("directive_branch") if reading.records else None
+    )
+    branch, wrong = declared.strip() if isinstance(declared, str) else "", errors(reading.findings)
     if not branch and not wrong:  # as a name it would be every branch's
         wrong = (Finding(Reason.EMPTY_VALUE, path, expected="the name of a branch", hint=hint),)
     return branch, tuple(

@@ -214,8 +214,8 @@ class SourceVerifier:
             return {"runs": [*_proved(content), prove(run._asdict())][-MOST_RECORDED:]}
 
         VERIFICATIONS.update(self._repository, with_run)
-        told = {"commit": run.commit, "passed": run.passed, "what": run.sentence}
-        self._emit("verify_command.ended", "", told)
+        details = {"commit": run.commit, "passed": run.passed, "what": run.sentence}
+        self._emit("verify_command.ended", "", details)
 
     def _has_tip_sources(self, sources: str) -> bool:
         return sources_of(self._repository, self._repository.head().tip) == sources

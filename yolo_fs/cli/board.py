@@ -67,9 +67,9 @@ def beginning(root: str, phase: str = "") -> str:
         error = not_initialised(root, "'yolo-fs init' makes the planning tree")
         return f"not set up yet: {error.hint}"
     if phases := phases_in(root):
-        asked = f" --phase {phase}" if phase else ""
+        option = f" --phase {phase}" if phase else ""
         return (
-            f"{phase or phases[0]} waits for its first file: 'yolo-fs workflow next{asked}' says "
+            f"{phase or phases[0]} waits for its first file: 'yolo-fs workflow next{option}' says "
             "whose turn it is"
         )
     return "no phase yet: 'yolo-fs phase new SLUG' makes one"

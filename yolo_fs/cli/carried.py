@@ -83,7 +83,7 @@ class _Carrying:
     def write(self, text: str) -> int:
         """Write a text with the folder in its commands."""
         text = self._ours.sub(lambda _: f"yolo-fs -C {self._folder} ", text)
-        text = self._gits.sub(lambda found: f"{found[1]}git -C {self._folder} ", text)
+        text = self._gits.sub(lambda match: f"{match[1]}git -C {self._folder} ", text)
         self._stream.write(text)
         return len(text)
 

@@ -371,8 +371,8 @@ def _history(escalation: EscalationProgress) -> Iterator[str]:
         else:
             move = "passes on" if is_decided else "decides"
         is_decided = each.goes_down
-        said = each.decision or each.reason
-        yield safe(f"{local(each.dt)} {each.agent} -> {each.target} ({move}): {said}")
+        words = each.decision or each.reason
+        yield safe(f"{local(each.dt)} {each.agent} -> {each.target} ({move}): {words}")
 
 
 def show_fired(console: Console, fired: Sequence[AddedLine]) -> None:

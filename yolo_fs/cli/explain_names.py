@@ -70,8 +70,8 @@ def _plans(phases: tuple[Phase, ...], wanted: PlanId, task: str) -> Iterator[Exp
         for plan in phase.progress.plans:
             if plan.id != wanted:
                 continue
-            named = [one for one in plan.tasks if not task or str(one.ref) == task]
-            done = [one for one in named if one.commit]
+            named = [planned for planned in plan.tasks if not task or str(planned.ref) == task]
+            done = [planned for planned in named if planned.commit]
             says = [f"{safe(plan.title)}: {plan.standing}, {len(done)} of "
                     f"{counted(len(named), 'task')} committed"]  # fmt: skip
             says += [f"waits for {', '.join(plan.blocked_by)}"] if plan.blocked_by else []

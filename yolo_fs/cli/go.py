@@ -245,8 +245,8 @@ def _run(
 ) -> Reply:
     refuse_unsafe(closed_repository(invocation))
     words = " ".join(intent).strip()
-    said = (*(("--host", word) for word in host_words), ("--with", program))
-    own_words = tuple(word for option, value in said if value for word in (option, value))
+    host_options = (*(("--host", word) for word in host_words), ("--with", program))
+    own_words = tuple(word for option, value in host_options if value for word in (option, value))
     options = RunOptions(**limits, chain=chain, team=team or "", host_words=own_words)
     with Repository(invocation.start) as repository:
         settings = with_team(load(repository.root), options.team)

@@ -232,17 +232,17 @@ def _says_yes(question: str) -> bool:
 
 
 def _ask_departments() -> tuple[Dept, ...]:
-    asked = f"Who works on a phase? ({', '.join(_CHOICES)})"
+    question = f"Who works on a phase? ({', '.join(_CHOICES)})"
     departments: tuple[Dept, ...] = click.prompt(
-        asked, default=DEFAULT_DEPARTMENT.value, value_proc=_departments_in
+        question, default=DEFAULT_DEPARTMENT.value, value_proc=_departments_in
     )
     return departments
 
 
 def _ask_host(root: str) -> str | None:
     """Return the first host that is there and wanted."""
-    asked = "Install our hooks in {}, so that it asks before an edit?"
-    return next((name for name in _hosts_at(root) if click.confirm(asked.format(name))), None)
+    question = "Install our hooks in {}, so that it asks before an edit?"
+    return next((name for name in _hosts_at(root) if click.confirm(question.format(name))), None)
 
 
 def _hosts_at(root: str) -> list[str]:
@@ -264,8 +264,8 @@ def _set_up(invocation: Invocation, host: str, *, dry_run: bool) -> Reply:
 def _may_change(paths: Sequence[str]) -> bool:
     for path in paths:
         click.echo(f"  {safe(os.path.relpath(path), 500)}")
-    asked = "Git looks for hooks among the files of your team. Change these?"
-    return click.confirm(asked, default=False)
+    question = "Git looks for hooks among the files of your team. Change these?"
+    return click.confirm(question, default=False)
 
 
 def _unasked(root: str, paths: Sequence[str]) -> Finding:

@@ -37,7 +37,7 @@ def log(invocation: Invocation, *, kind: str | None, count: int) -> Reply:
         if tip := repository.head().tip:
             index.read_up_to(tip)
         looks = {"source": index.last_of_source, "team": index.last_of_ours, None: index.last}
-        found = looks[kind](count + 1)
+        commits = looks[kind](count + 1)
         team.keep()
     data = [
         {
@@ -46,17 +46,17 @@ def log(invocation: Invocation, *, kind: str | None, count: int) -> Reply:
             "by": "team" if commit.is_ours else "source",
             "subject": commit.subject,
         }
-        for commit in found[:count]
+        for commit in commits[:count]
     ]
-    return Reply(data, show=lambda console: _show(console, found, count))
+    return Reply(data, show=lambda console: _show(console, commits, count))
 
 
-def _show(console: Console, found: tuple[IndexedCommit, ...], count: int) -> None:
-    for commit in found[:count]:
+def _show(console: Console, commits: tuple[IndexedCommit, ...], count: int) -> None:
+    for commit in commits[:count]:
         sign = "·" if commit.is_ours else "*"
         line = f"{sign} {commit.oid[:SHORT]}  {local(commit.at_s)}  {commit.subject}"
         console.print(safe(line, 300))
-    if found[count:]:
+    if commits[count:]:
         console.print(f"… older ones are not shown: -n {2 * count} shows more", style="dim")
-    if not found:
+    if not commits:
         console.print("no such commit on this branch")

@@ -24,7 +24,9 @@ from yolo_fs.workspace.settings import load, not_initialised
 @click.argument("kind")
 @PHASE
 @click.option("--plan", default="", metavar="NN-MM", help="The plan that it belongs to.")
-@click.option("--dept", type=click.Choice([str(one) for one in Dept]), help="The department.")
+@click.option(
+    "--dept", type=click.Choice([str(department) for department in Dept]), help="The department."
+)
 def new(invocation: Invocation, *, kind: str, phase: str, plan: str, dept: str | None) -> Reply:
     """Write the skeleton of an artifact: the right path, name and keys, and nothing in them.
 

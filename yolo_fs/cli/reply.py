@@ -91,13 +91,13 @@ def refuse_other_speakers(command: click.Command, name: str, options: Mapping[st
 
     own, row = os.environ[variable], OWN_VERB_BY_NAME.get(name)
     for parameter in command.params if row else ():
-        said = options.get(parameter.name or "")
+        named = options.get(parameter.name or "")
         is_speaker = row is not None and not set(row.speaks_by).isdisjoint(parameter.opts)
-        if is_speaker and said and not is_same_agent(own, said, is_role=variable == AS_ENV[-1]):
+        if is_speaker and named and not is_same_agent(own, named, is_role=variable == AS_ENV[-1]):
             raise YoloError(
                 Reason.OUT_OF_LANE,
                 f"this session is that of {safe(own, 80)} ({variable}), and speaks for nobody "
-                f"else, such as {safe(said, 80)}",
+                f"else, such as {safe(named, 80)}",
                 hint=f"Name yourself, or nobody. A person unsets {variable}.",
                 exit_code=Exit.FINDINGS,
             )
@@ -253,11 +253,11 @@ def build_rich_console(stream: Any, **how: Any) -> Console:
     from rich.console import Console
 
     class WrappingConsole(Console):
-        def print(self, *told: Any, soft_wrap: bool | None = None, **how: Any) -> None:
-            is_text = all(isinstance(each, str) for each in told)
+        def print(self, *words: Any, soft_wrap: bool | None = None, **how: Any) -> None:
+            is_text = all(isinstance(each, str) for each in words)
             if is_text and not (soft_wrap or self.soft_wrap or "no_wrap" in how):
-                told, soft_wrap = (wrapped(" ".join(told), self.width),), True
-            super().print(*told, soft_wrap=soft_wrap, **how)
+                words, soft_wrap = (wrapped(" ".join(words), self.width),), True
+            super().print(*words, soft_wrap=soft_wrap, **how)
 
     by_itself = {"soft_wrap": not (stream.isatty() or how)}
     return WrappingConsole(
@@ -302,12 +302,12 @@ class _PlainConsole:
     def __init__(self, stream: Any):
         self.file = stream
 
-    def print(self, *told: Any, style: Any = None, soft_wrap: bool = True, **how: Any) -> None:
+    def print(self, *words: Any, style: Any = None, soft_wrap: bool = True, **how: Any) -> None:
         """Print as rich does."""
-        if how or not (soft_wrap and all(map(_is_plain, told))):
-            self._rich.print(*told, style=style, soft_wrap=soft_wrap, **how)
+        if how or not (soft_wrap and all(map(_is_plain, words))):
+            self._rich.print(*words, style=style, soft_wrap=soft_wrap, **how)
         else:
-            print(*told, file=self.file, flush=True)
+            print(*words, file=self.file, flush=True)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._rich, name)

@@ -159,12 +159,12 @@ def _more(count: int) -> Iterator[ScreenLine]:
 
 def _wanted(seen: PresentMoment, most_drifts: int) -> tuple[WantedPart, ...]:
     """Return each part that has lines. Nothing needs a person but what `inbox` lists."""
-    asked = {item.id for item in seen.inbox}
+    item_ids = {item.id for item in seen.inbox}
     parts = (
         WantedPart(ScreenLine("Needs a person", "bold yellow"), [*_asked(seen)]),
         WantedPart(
             ScreenLine("Stands in the way", "bold yellow"),
-            [*_in_the_way(seen, asked, most_drifts)],
+            [*_in_the_way(seen, item_ids, most_drifts)],
         ),
         WantedPart(
             ScreenLine("Rejected: an agent mends these", "bold red"),
@@ -187,7 +187,7 @@ def _asked(seen: PresentMoment) -> Iterator[ScreenLine]:
                 yield ScreenLine(f"    {command}", is_command=True)
 
 
-def _in_the_way(seen: PresentMoment, asked: set[str], most_drifts: int) -> Iterator[ScreenLine]:
+def _in_the_way(seen: PresentMoment, item_ids: set[str], most_drifts: int) -> Iterator[ScreenLine]:
     for phase in seen.team.phases if seen.team else ():
         for escalation in phase.escalations:
             if escalation.is_open and escalation.holder is not Role.USER:
@@ -200,10 +200,10 @@ def _in_the_way(seen: PresentMoment, asked: set[str], most_drifts: int) -> Itera
         yield ScreenLine(f"  ! {sentence}", "yellow")
     if seen.report.verification and not seen.report.verification.passed:
         yield ScreenLine(f"  ! {seen.report.verification.sentence}", "red")
-    if seen.report.obstacle and seen.report.obstacle.value not in asked:
+    if seen.report.obstacle and seen.report.obstacle.value not in item_ids:
         yield ScreenLine(f"  ! held up: {seen.report.obstacle.sentence}", "yellow")
     for candidate in seen.report.with_standing(CandidateState.HELD):
-        if candidate.path not in asked:
+        if candidate.path not in item_ids:
             yield _refusal(candidate.path, candidate.verdict)
 
 

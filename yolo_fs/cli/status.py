@@ -314,8 +314,8 @@ def _show_candidates(
         console.print(f"  {safe(candidate.path)}: {reason.value}", soft_wrap=True)
         for finding in findings:
             place = finding.place_in_file or "file"
-            told = f"    {place}: {finding.reason.value}: {finding.why}"
-            console.print(told, soft_wrap=True)
+            sentence = f"    {place}: {finding.reason.value}: {finding.why}"
+            console.print(sentence, soft_wrap=True)
     if standing is CandidateState.REJECTED:
         from yolo_fs.checking.fix import fixable_in  # checks anew what is refused
 

@@ -78,13 +78,13 @@ def _parts_of_people(health: dict[str, Any], *, names_first: bool) -> Iterator[s
     """Yield what waits for a person, and who is at work. `names_first`: there is room for the first
     question.
     """
-    told = health.get("waiting")
-    if not isinstance(told, dict):
+    waiting = health.get("waiting")
+    if not isinstance(waiting, dict):
         return
-    count, at_work = (told.get(key) for key in ("count", "at_work"))
+    count, at_work = (waiting.get(key) for key in ("count", "at_work"))
     if isinstance(count, int) and count > 0:
         waits = "1 waits" if count == 1 else f"{count} wait"
-        first = f": {told.get('first')}" if names_first else ""
+        first = f": {waiting.get('first')}" if names_first else ""
         yield f"{waits} for you{first} (yolo-fs inbox)"
     if isinstance(at_work, int) and at_work > 0:
         yield f"{at_work} at work"
@@ -92,12 +92,14 @@ def _parts_of_people(health: dict[str, Any], *, names_first: bool) -> Iterator[s
 
 def _reasons_in_the_way(health: dict[str, Any]) -> list[str]:
     """Return each reason once, first why files are not committed."""
-    told = {
+    lists = {
         key: rows if isinstance(rows := health.get(key), list) else []
         for key in ("stuck", "troubles", "standing")  # an older daemon tells a number of the last
     }
-    found = [row.get("reason") for row in told["stuck"] + told["troubles"] if isinstance(row, dict)]
-    return list(dict.fromkeys(map(str, found + told["standing"])))
+    reasons = [
+        row.get("reason") for row in lists["stuck"] + lists["troubles"] if isinstance(row, dict)
+    ]
+    return list(dict.fromkeys(map(str, reasons + lists["standing"])))
 
 
 def _printable(text: str) -> str:

@@ -82,8 +82,9 @@ def next_(invocation: Invocation, *, phase: str) -> Reply:
             "waits": {name: needs for name, _ in turns if (needs := _needs_of(scene.phase, name))},
             "loops": loops,
         }
-        asked = filter(None, (data["next"], *data["departments"].values()))
-        data["refused"] = _refused_among(scene, {path for turn in asked for path in turn["writes"]})
+        open_turns = filter(None, (data["next"], *data["departments"].values()))
+        written = {path for turn in open_turns for path in turn["writes"]}
+        data["refused"] = _refused_among(scene, written)
     return Reply(data, show=lambda console: _show_next(console, data, loops, below))
 
 
@@ -204,8 +205,8 @@ def _show_next(
             writes = ", ".join(spelled_below(below, path) for path in turn["writes"])
             console.print(f"  write: {safe(writes, 500)}{example}")
         for path in filter(data["refused"].get, turn["writes"]):
-            said = f"{spelled_below(below, path)} is {data['refused'][path]}"
-            console.print(f"  {safe(said, 500)}")
+            sentence = f"{spelled_below(below, path)} is {data['refused'][path]}"
+            console.print(f"  {safe(sentence, 500)}")
             console.print(f"    → yolo-fs validate {shlex.quote(spelled_below(below, path))}")
         for gate in turn["exit"]:
             for lack in gate.missing:

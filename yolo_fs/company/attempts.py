@@ -58,8 +58,8 @@ class Attempts:
         for key, advice in [*self._advice.items()]:
             if self._branch.blobs(advice.own) != advice.before:
                 del self._advice[key]
-                said = f"{advice.own.agent} decided: {decision_of(self._branch.phase)}"
-                self._failures[key] = advice.about.basis, [*advice.tried, said]
+                decision = f"{advice.own.agent} decided: {decision_of(self._branch.phase)}"
+                self._failures[key] = advice.about.basis, [*advice.tried, decision]
 
     @property
     def is_any_escalated(self) -> bool:
@@ -151,9 +151,11 @@ class Attempts:
         above = self._branch.report_to(act.agent)
         if above in AGENT_BY_NAME and self._is_advised(act, above, tried):
             return
-        if asked := next((one for one in self._advice.values() if one.own.key == act.key), None):
-            tried = [*asked.tried, f"{act.agent} decided nothing: {tried[-1]}"]
-            act, above = asked.about, act.agent
+        if advice := next(
+            (advice for advice in self._advice.values() if advice.own.key == act.key), None
+        ):
+            tried = [*advice.tried, f"{act.agent} decided nothing: {tried[-1]}"]
+            act, above = advice.about, act.agent
             del self._advice[act.key]
         why = f"{act.turn.sentence}: {'; '.join(dict.fromkeys(tried))} (reports to {above})"
         self.give_up(act, why)
@@ -162,7 +164,7 @@ class Attempts:
 
     def _is_advised(self, act: Act, above: str, tried: Sequence[str]) -> bool:
         """Ask the report-to for a decision; return whether that is what the act waits for now."""
-        is_own = any(one.own.key == act.key for one in self._advice.values())
+        is_own = any(advice.own.key == act.key for advice in self._advice.values())
         if is_own or self._advised.get(act.key) == act.basis:
             return False
         own = act_of_advice(self._branch.phase, act, above, tried)

@@ -82,7 +82,7 @@ class Branch:
         facts = facts_at(self.repository, self.settings, self.team, self.id, commit)
         after = acts_of(Phase(facts), each_plan=self._each_plan)
         now, then = (
-            next((one.basis for one in acts if one.key == act.key), None)
+            next((known.basis for known in acts if known.key == act.key), None)
             for acts in (self.acts, after)
         )
         return now != then

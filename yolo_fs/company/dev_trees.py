@@ -283,8 +283,8 @@ def _describe_verification(verified: Verification | None) -> str:
     """Return why the merged files are not taken over, by the last run of the user's own check."""
     if verified is None:
         return "your user's verify_command has no result for what it is merged to"
-    said = f", saying: {safe(verified.output, 1000)}" if verified.output else ""
-    return f"merged with the branch, {verified.sentence}{said}"
+    output = f", saying: {safe(verified.output, 1000)}" if verified.output else ""
+    return f"merged with the branch, {verified.sentence}{output}"
 
 
 def _describe_conflict(commit: str, paths: tuple[str, ...]) -> str:

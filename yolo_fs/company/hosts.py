@@ -124,15 +124,15 @@ def _bill_of_claude(line: Mapping[str, Any]) -> tuple[int, float]:
     since = line.get("model_usage_since_last_result")
     used = since if isinstance(since, Mapping) else line.get("modelUsage")
     models = (
-        [one for one in used.values() if isinstance(one, Mapping)]
+        [model for model in used.values() if isinstance(model, Mapping)]
         if isinstance(used, Mapping)
         else []
     )
     if not models:
         return _sum(line.get("usage")), cost_usd
     if _amount(line.get("result_index")) > 0:
-        cost_usd = float(sum(_amount(one.get("costUSD")) for one in models))
-    return sum(_sum(one, _COUNTED_OF_MODEL) for one in models), cost_usd
+        cost_usd = float(sum(_amount(model.get("costUSD")) for model in models))
+    return sum(_sum(model, _COUNTED_OF_MODEL) for model in models), cost_usd
 
 
 def read_codex(line: Mapping[str, Any]) -> StreamNote:
@@ -187,17 +187,17 @@ def _is_limited(line: Mapping[str, Any]) -> bool:
     )
 
 
-def _refusal(line: Mapping[str, Any], said: str, words: Sequence[str] = _REFUSING_WORDS) -> str:
+def _refusal(line: Mapping[str, Any], message: str, words: Sequence[str] = _REFUSING_WORDS) -> str:
     """Return what a line says of a service that lets nobody in; empty for any other line.
 
-    `said`: the line's own words; `words`: what an error says then. Fields that an agent may
+    `message`: the line's own words; `words`: what an error says then. Fields that an agent may
     print of another service do not count.
     """
     status = line.get("error_status") or line.get("api_error_status")
     text = _error_text(line)
     if status not in _REFUSING_STATUS and not any(word in text for word in words):
         return ""
-    return said or " ".join(map(str, filter(None, (status, text))))
+    return message or " ".join(map(str, filter(None, (status, text))))
 
 
 def _error_text(line: Mapping[str, Any]) -> str:
@@ -366,12 +366,12 @@ def settings_of_hosts(repository: Repository) -> Iterator[ConfiguredKey]:
     Raises:
         YoloError: as `Repository.settings`.
     """
-    said = [each for each in repository.settings() if each.key.startswith(_SECTION)]
-    for key in dict.fromkeys(each.key for each in said):
+    settings = [each for each in repository.settings() if each.key.startswith(_SECTION)]
+    for key in dict.fromkeys(each.key for each in settings):
         row = HOST_BY_NAME.get(key.removeprefix(_SECTION))
         default = row.command if row else DEFAULT_HOST if key == f"{_SECTION}default" else None
         value, origin, refused = default, "default", None
-        for each in (each for each in said if each.key == key):
+        for each in (each for each in settings if each.key == key):
             if each.is_of_repository:
                 refused = redact(each.value)
             else:

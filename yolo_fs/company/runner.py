@@ -210,11 +210,11 @@ class Runner:
             given_up = tuple(map(self._attempts.why_given_up, self._given_up_acts))
             if outcome is RunOutcome.GIVEN_UP and not given_up:
                 given_up = tuple(map(_describe_unfinished, self._open_acts)) or (_NOTHING_OPEN,)
-            not_let_in = [one.question for one in waiting if one.id == _HOST]
+            not_let_in = [item.question for item in waiting if item.id == _HOST]
             is_over = outcome in (RunOutcome.SHIPPED, RunOutcome.DONE)
             self._run.again = "" if is_over else self._go_on
-            own = (one for one in waiting if one.kind in _OWN_QUESTIONS)
-            self._run.asks = [[one.question, one.command] for one in own]
+            own = (item for item in waiting if item.kind in _OWN_QUESTIONS)
+            self._run.asks = [[item.question, item.command] for item in own]
             self._end_run(outcome.value, [*given_up, *not_let_in])
             return RunResult(outcome, self._run, waiting, given_up)
 
@@ -324,7 +324,7 @@ class Runner:
                     waiting = tuple(self._waiting())
                     if self._is_settled(waiting) or self._interrupts:
                         continue
-                    waits = any(one.kind != _GIVEN_UP for one in waiting)
+                    waits = any(item.kind != _GIVEN_UP for item in waiting)
                     return (RunOutcome.WAITS if waits else RunOutcome.GIVEN_UP), waiting
             is_soon = self._workers.has_any_just_ended(_SETTLE_S)
             self._workers.wait(_SOON_S if is_soon else TICK_S)
@@ -493,8 +493,10 @@ class Runner:
         return sorted(needed) if is_stuck else ()
 
     def _build_refusal_item(self, hosts: Sequence[str]) -> InboxItem:
-        said = ((host, safe(self._workers.refusals[host], 300)) for host in hosts)
-        refusals = "; ".join(f"{host} lets nobody in, saying: {words}" for host, words in said)
+        refusals_by_host = ((host, safe(self._workers.refusals[host], 300)) for host in hosts)
+        refusals = "; ".join(
+            f"{host} lets nobody in, saying: {words}" for host, words in refusals_by_host
+        )
         question = f"{refusals}. Set it right, then go on"
         return InboxItem(_HOST, _GIVEN_UP, "", question, (), self._go_on)
 
@@ -570,11 +572,13 @@ class Runner:
     def _is_occupied(self, act: Act) -> bool:
         """Return whether who does an act is at work, or the files of the act are taken."""
         if not self._works_apart(act):
-            return any(act.agent == one.record.agent for one in self._workers if not one.tree)
+            return any(
+                act.agent == worker.record.agent for worker in self._workers if not worker.tree
+            )
         return any(
-            (one.tree and (act.department, act.plan) == (one.act.department, one.act.plan))
-            or overlap(act.writes, one.act.writes)
-            for one in self._workers
+            (worker.tree and (act.department, act.plan) == (worker.act.department, worker.act.plan))
+            or overlap(act.writes, worker.act.writes)
+            for worker in self._workers
         )
 
     def _is_another_tried(self, act: Act) -> bool:
@@ -582,7 +586,9 @@ class Runner:
         that succeeds is known before the next one is paid for.
         """
         is_failing = self._attempts.is_failing(act.department)
-        return is_failing and any(act.department == one.act.department for one in self._workers)
+        return is_failing and any(
+            act.department == worker.act.department for worker in self._workers
+        )
 
     def _works_apart(self, act: Act) -> bool:
         """Return whether an act is done in a work tree of its own, as it writes a task's files."""

@@ -100,8 +100,8 @@ class Worker:
             how = (
                 f"signal {-self.exit_code}" if self.exit_code < 0 else f"exit code {self.exit_code}"
             )
-            said = f", saying: {safe(self.answer.strip(), 300)}" if self.answer.strip() else ""
-            yield f"its process ended with {how}{said}"
+            answer = f", saying: {safe(self.answer.strip(), 300)}" if self.answer.strip() else ""
+            yield f"its process ended with {how}{answer}"
 
 
 class Workers:

@@ -347,10 +347,13 @@ def lines_of(block: Block, cut: Cut, write: Write) -> Iterator[ContextLine]:
         yield ContextLine(INDENT + _BODIES[form](row, write), row.origins, row.rule, row.values)
 
 
+def _head_of_table(block: Block) -> str:
+    columns = ",".join(column.name for column in block.columns)
+    return f"{block.section.key}[{len(block.rows)}]{{{columns}}}:"
+
+
 _HEADS: Mapping[SectionForm, Callable[[Block], str]] = {
-    SectionForm.TABLE: lambda block: (
-        f"{block.section.key}[{len(block.rows)}]{{{','.join(one.name for one in block.columns)}}}:"
-    ),
+    SectionForm.TABLE: _head_of_table,
     SectionForm.LIST: lambda block: f"{block.section.key}[{len(block.rows)}]:",
     SectionForm.NESTED: lambda block: f"{block.section.key}:",
 }

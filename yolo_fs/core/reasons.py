@@ -324,8 +324,8 @@ class Finding:
         is_said = not self.command or self.command in self.hint
         stop = "" if self.hint else "."
         command = "" if is_said else f"{stop} Run: {safe(self.command, _OWN_LENGTH)}"
-        said = f"{self.reason.value}: {self.why}{command}"
-        return f"{where}: {said}" if where else said
+        sentence = f"{self.reason.value}: {self.why}{command}"
+        return f"{where}: {sentence}" if where else sentence
 
     @property
     def fault(self) -> str:

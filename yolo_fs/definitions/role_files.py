@@ -117,10 +117,10 @@ class RoleFiles:
             path = os.path.join(self._root, folder)
             if not os.path.isdir(path) or os.path.islink(path):
                 continue
-            for found in sorted(os.listdir(path)):
-                name = f"{folder}/{found.removesuffix(ending)}{ending}"
+            for entry in sorted(os.listdir(path)):
+                name = f"{folder}/{entry.removesuffix(ending)}{ending}"
                 is_there = os.path.lexists(os.path.join(self._root, name))
-                if found.startswith("yolo-") and is_there:
+                if entry.startswith("yolo-") and is_there:
                     yield name
 
     def _text(self, name: str) -> str | None:

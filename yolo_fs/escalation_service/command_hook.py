@@ -167,8 +167,8 @@ def _is_first_to_tell(note: Note) -> bool:
     key = hashlib.sha256(json.dumps(note, sort_keys=True).encode()).hexdigest()
 
     def with_key(before: dict[str, Any] | Damaged | None) -> dict[str, Any] | None:
-        told = before.get("told") if isinstance(before, dict) else None
-        known = told if isinstance(told, list) else []
+        keys = before.get("told") if isinstance(before, dict) else None
+        known = keys if isinstance(keys, list) else []
         return None if key in known else {"told": [*known, key][-_MOST_TOLD:]}
 
     try:

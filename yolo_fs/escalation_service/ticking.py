@@ -62,7 +62,7 @@ class Ticker:
         tell: EventSink,
         *,
         clock: Callable[[], Instant] = read_clock,
-        notify: Callable[[EscalationProgress, PhaseId], object] = lambda one, phase: None,
+        notify: Callable[[EscalationProgress, PhaseId], object] = lambda escalation, phase: None,
     ):
         """`notify`: called for each escalation that concerns a person."""
         self._repository = repository

@@ -681,10 +681,10 @@ STEP_OF_VERDICT: Mapping[str, str] = {kind: step for step, kind, _ in _VERDICTS}
 
 def withdrawn_from(facts: PhaseFacts, step: str, department: Dept | None = None) -> Iterator[str]:
     """Yield what spoke against a step and was taken off the branch, with nothing in its place."""
-    for one in facts.withdrawn:
-        if one.step == step and department in (None, one.department):
+    for artifact in facts.withdrawn:
+        if artifact.step == step and department in (None, artifact.department):
             again = "judged" if step in STEP_OF_VERDICT.values() else "written"
-            yield f"{one.name} said {one.said} and was taken back: it is {again} anew"
+            yield f"{artifact.name} said {artifact.said} and was taken back: it is {again} anew"
 
 
 def failures_of(
@@ -696,9 +696,9 @@ def failures_of(
             for number, line in enumerate(filed.lines, 1):
                 if line.get("r") == "FAIL":
                     yield Failure(key, what, filed.place.name, number)
-            for found in contradictions_in(facts, filed):
-                said, at = f"{kind}: {found.what}", found.position + 1
-                yield Failure(key, said, filed.place.name, at, is_contradiction=True)
+            for contradiction in contradictions_in(facts, filed):
+                sentence, at = f"{kind}: {contradiction.what}", contradiction.position + 1
+                yield Failure(key, sentence, filed.place.name, at, is_contradiction=True)
     if step in ("", "integration_gate"):
         yield from _integration(facts)
     if not step:
@@ -767,11 +767,11 @@ def _integration(facts: PhaseFacts) -> Iterator[Failure]:
     """Yield the failure of the last result, which replaces the earlier ones."""
     for filed in facts.of_kind("integration-gate-result"):
         last = filed._replace(lines=filed.lines[-1:])
-        says = [f": {found.what}" for found in contradictions_in(facts, last)]
+        says = [f": {contradiction.what}" for contradiction in contradictions_in(facts, last)]
         if any(line.get("r") == "FAIL" for line in last.lines):
             says.append(" says FAIL")
-        for said in says:
-            what = f"the integration gate{said}"
+        for sentence in says:
+            what = f"the integration gate{sentence}"
             yield Failure("integration_gate", what, filed.place.name, len(filed.lines))
 
 
@@ -788,8 +788,8 @@ def _find_owner_hold(facts: PhaseFacts) -> Iterator[Failure]:
             yield Failure(OWNERS_DECISION, what, filed.place.name, len(filed.lines))
         elif last and not facts.switches.config.po.enabled and (what := _leaves_out(facts, last)):
             yield Failure(OWNERS_DECISION, what, filed.place.name, len(filed.lines))
-    for said in withdrawn_from(facts, OWNERS_DECISION):
-        yield Failure(OWNERS_DECISION, said, _SIGNED, 0)
+    for sentence in withdrawn_from(facts, OWNERS_DECISION):
+        yield Failure(OWNERS_DECISION, sentence, _SIGNED, 0)
 
 
 def _leaves_out(facts: PhaseFacts, signoff: Mapping[str, Any]) -> str:
@@ -797,7 +797,9 @@ def _leaves_out(facts: PhaseFacts, signoff: Mapping[str, Any]) -> str:
     if not facts.switches.several_departments:
         return ""
     approved = texts(signoff.get("departments_approved"))
-    missing = [one.value for one in facts.switches.departments if one not in approved]
+    missing = [
+        department.value for department in facts.switches.departments if department not in approved
+    ]
     return f"{_SIGNED} does not approve {', '.join(missing)}" if missing else ""
 
 

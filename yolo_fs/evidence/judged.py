@@ -71,7 +71,9 @@ def _is_restored(facts: PhaseFacts, filed: Filed) -> bool:
     """
     path = filed.place.path
     versions = chain(facts.versions.get(path, ()), facts.unread.get(path, ()))
-    return filed.position != NOWHERE and any(one.position > filed.position for one in versions)
+    return filed.position != NOWHERE and any(
+        version.position > filed.position for version in versions
+    )
 
 
 def is_any_older(facts: PhaseFacts) -> bool:
@@ -132,15 +134,15 @@ def came_together(facts: PhaseFacts) -> tuple[str, ...]:
     """Return the commits that brought a verdict in one with what is judged, or with the sign-off,
     as a squash does: nobody can tell from them which was first.
     """
-    found = {}
+    commits = {}
     signed = {facts.signed_off_at} if facts.signed_off else set()
     for department in facts.switches.departments:
         made = {thing.position for thing in facts.ask(_made)[department]} | signed
         for kind, step in JUDGED_BY.items():
             for filed in facts.of_kind(kind, department if step < _INTEGRATION else None):
                 if filed.position in made - {NOWHERE}:
-                    found[filed.position] = filed.commit[:SHORT]
-    return tuple(commit for _, commit in sorted(found.items()))
+                    commits[filed.position] = filed.commit[:SHORT]
+    return tuple(commit for _, commit in sorted(commits.items()))
 
 
 def _is_rework(facts: PhaseFacts, filed: Filed, since: int) -> bool:
@@ -222,9 +224,9 @@ def _sources(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
     named: dict[str, list[Plan]] = {}
     for plan in facts.plans:
         named.setdefault(str(plan.id), []).append(plan)
-    told = {work.commit for work in facts.changes}
+    changed = {work.commit for work in facts.changes}
     for work in (*facts.work, *facts.changes):
-        if work.plan not in named and work.commit in told:
+        if work.plan not in named and work.commit in changed:
             continue
         plans = named.get(work.plan, facts.plans)
         if work.position != NOWHERE and _is_judged_by(work, department, plans):
@@ -244,7 +246,11 @@ def _is_judged_by(work: Work, department: Dept, plans: Sequence[Plan]) -> bool:
 
 def _find_artifacts_made(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
     """Yield the artifacts that are files of a plan, as those of UI/UX."""
-    filed = {one.place.path: one for one in facts.filed if one.valid and one.position != NOWHERE}
+    filed = {
+        artifact.place.path: artifact
+        for artifact in facts.filed
+        if artifact.valid and artifact.position != NOWHERE
+    }
     for plan in plans_of(facts, department):
         for path in sorted(plan.files & filed.keys()):
             made = filed[path]
@@ -299,12 +305,15 @@ def _failures_of(facts: PhaseFacts, department: Dept) -> tuple[Sequence[int], Se
     for kind, step in JUDGED_BY.items():
         for filed in facts.of_kind(kind, None if step >= _INTEGRATION else department):
             path = filed.place.path
-            known = (one for one in facts.versions.get(path, ()) if one.lines)
+            known = (version for version in facts.versions.get(path, ()) if version.lines)
             verdicts += [
-                (one.position, _scope_of(kind, one), _fails(kind, one, department)) for one in known
+                (version.position, _scope_of(kind, version), _fails(kind, version, department))
+                for version in known
             ]
             failing = {_GATE: _REVIEW, "po-qa-verdict": _INTEGRATION}.get(kind, step)
-            verdicts += [(one.position, kind, failing) for one in facts.unread.get(path, ())]
+            verdicts += [
+                (version.position, kind, failing) for version in facts.unread.get(path, ())
+            ]
     verdicts.sort()
     standing: dict[str, int] = {}
     failed = []

@@ -179,8 +179,8 @@ def has_trees(repository: Repository, oid: str) -> bool:
     """Return whether the clone has the trees of a commit and its parents: a partial one lacks them
     until somebody checks them out.
     """
-    said = read_commit(repository, oid)
-    commits = (oid, *said.parents) if said else ()
+    commit = read_commit(repository, oid)
+    commits = (oid, *commit.parents) if commit else ()
     return bool(commits) and all(
         repository.objects.read(f"{each}^{{tree}}") is not None for each in commits
     )

@@ -91,7 +91,7 @@ def _find_forgotten(index: bytearray, entries: Mapping[str, str]) -> list[tuple[
         by_key.setdefault(key, []).append(path)
     key_bytes = len(next(iter(by_key), b""))
     prefix_bytes = 1 if index.startswith(_VERSION_4) else 0  # then a name lacks its beginning
-    found = list[tuple[int, str]]()
+    places = list[tuple[int, str]]()
     for match in _FORGOTTEN.finditer(index):
         at = match.end()
         name_at = at + key_bytes + prefix_bytes
@@ -99,9 +99,9 @@ def _find_forgotten(index: bytearray, entries: Mapping[str, str]) -> list[tuple[
         for path in by_key.get(bytes(index[at : at + key_bytes]), ()):
             name = os.fsencode(path)
             if name.endswith(rest) if prefix_bytes else name == rest:
-                found.append((match.start(), path))
-    times = Counter(path for _, path in found)
-    return [(at, path) for at, path in found if times[path] == 1]
+                places.append((match.start(), path))
+    times = Counter(path for _, path in places)
+    return [(at, path) for at, path in places if times[path] == 1]
 
 
 def _words(status: os.stat_result, mode: int) -> list[int]:

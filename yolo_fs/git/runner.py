@@ -86,9 +86,9 @@ def _hint_for(complaints: str) -> str:
         return _NO_RIGHT
     if "bad config " in complaints:
         return "Correct that line in an editor: no git runs before, 'git config' neither."
-    if found := _DAMAGED_INDEX.search(complaints):
-        is_named = complaints.startswith("index: ", found.start())
-        before = complaints[: found.start() + len("index")].rsplit(maxsplit=1)
+    if match := _DAMAGED_INDEX.search(complaints):
+        is_named = complaints.startswith("index: ", match.start())
+        before = complaints[: match.start() + len("index")].rsplit(maxsplit=1)
         path = before[-1] if is_named else ".git/index"
         return (
             "The index is damaged: what was staged is lost, your files are not. "
@@ -324,8 +324,8 @@ def load_git_python() -> ModuleType:
         try:
             import git
         except ImportError as error:
-            if said := re.search("stderr: '(.+)'", str(error), re.DOTALL):
-                raise failure("version", GitOutput(1, b"", said[1])) from None
+            if match := re.search("stderr: '(.+)'", str(error), re.DOTALL):
+                raise failure("version", GitOutput(1, b"", match[1])) from None
             raise YoloError(
                 Reason.GIT_MISSING,
                 "the git on the path does not work: `git version` fails",
@@ -469,12 +469,12 @@ class Git:
         Raises:
             YoloError: GIT_MISSING.
         """
-        said = self.text("version")
-        found = re.search(r"(?<!\d)(\d+)\.(\d+)", said)
-        if found and (int(found[1]), int(found[2])) < oldest:
+        version = self.text("version")
+        match = re.search(r"(?<!\d)(\d+)\.(\d+)", version)
+        if match and (int(match[1]), int(match[2])) < oldest:
             raise YoloError(
                 Reason.GIT_MISSING,
-                f"{safe(said)} is too old{f' for {what}' if what else ''}",
+                f"{safe(version)} is too old{f' for {what}' if what else ''}",
                 hint=f"Install git {oldest[0]}.{oldest[1]} or newer.",
             )
 
@@ -655,12 +655,12 @@ def included_by(files: Iterable[str]) -> Iterator[str]:
         if b"include" not in content_of(file).lower() or len(left) > _MOST_INCLUDED:
             continue
         # Not in the repository: there git itself would read what is included.
-        told = Git("/").run(
+        answer = Git("/").run(
             *("config", "--file", file, "--no-includes", "--null", "--path"),
             *("--get-regexp", r"^include(if\..*)?\.path$"),
             ok=(0, 1, 128),
         )
-        for pair in told.out.split(b"\0")[:-1]:
+        for pair in answer.out.split(b"\0")[:-1]:
             path = os.fsdecode(pair.partition(b"\n")[2])
             place = os.path.normpath(os.path.join(os.path.dirname(file), path))
             yield place

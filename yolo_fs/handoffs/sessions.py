@@ -133,16 +133,16 @@ def _plain(value: Any) -> Any:
 _WHAT_FOLLOWS_A_NAME = re.compile(r"[,:(;]|\s[-–—]\s")
 
 
-def _is_same_name(one: Any, other: Any) -> bool:
+def _is_same_name(name: Any, other: Any) -> bool:
     """Return whether two names are one; either may say more, such as `Mara, harbour master`."""
-    if one == other or not (isinstance(one, str) and isinstance(other, str)):
-        return bool(one == other)
-    return one == _bare(other) or _bare(one) == other
+    if name == other or not (isinstance(name, str) and isinstance(other, str)):
+        return bool(name == other)
+    return name == _bare(other) or _bare(name) == other
 
 
 def _bare(name: str) -> str:
-    found = _WHAT_FOLLOWS_A_NAME.search(name)
-    return name[: found.start()].rstrip() if found else name
+    match = _WHAT_FOLLOWS_A_NAME.search(name)
+    return name[: match.start()].rstrip() if match else name
 
 
 _EVERYWHERE = (

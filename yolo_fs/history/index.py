@@ -366,10 +366,10 @@ class HistoryIndex:
         """
         names = (("task", f"{plan}/{task}", ""), ("work", plan, alike(words)))
         last = [self._last_of(kind, *key) for kind, *key in names if kind == "task" or key[1]]
-        found = [one for one in last if one]
-        if not found or any(not one.is_undoing for one in found):
+        namings = [naming for naming in last if naming]
+        if not namings or any(not naming.is_undoing for naming in namings):
             return "", NOWHERE
-        return found[0].oid, self.position_of(found[0].oid)
+        return namings[0].oid, self.position_of(namings[0].oid)
 
     def of_task_touching(self, task: str, files: Set[str]) -> str:
         """Return the last commit that names a task and touches a file, or what lies below one."""
@@ -382,7 +382,9 @@ class HistoryIndex:
             f" order by {_OLDEST_FIRST}"
         )
         named = self._commits(query, task)
-        last = _find_last((one.oid, one.subject) for one in named if touches(files, one.paths))
+        last = _find_last(
+            (naming.oid, naming.subject) for naming in named if touches(files, naming.paths)
+        )
         return last.oid if last and not last.is_undoing else ""
 
     def tasks_done(self) -> frozenset[str]:
@@ -397,7 +399,7 @@ class HistoryIndex:
             key: _find_last((oid, _text(subject)) for _, oid, subject in rows)
             for key, rows in by_task
         }
-        return frozenset(key for key, one in last.items() if one and not one.is_undoing)
+        return frozenset(key for key, naming in last.items() if naming and not naming.is_undoing)
 
     def of_words(self, plan: str, words: str) -> str:
         """Return the last source commit of a plan with exactly these words; empty without one."""
@@ -885,11 +887,11 @@ class _Writer:
         ask = self._database.rows
         query = "select changes, own from commits where row = ?"
         ((changes, own),) = ask(query, merge)
-        told = {path for _, path in _changes_in(own)}
+        paths = {path for _, path in _changes_in(own)}
         for row in brought:
             ((some,),) = ask("select coalesce(own, changes) from commits where row = ?", row)
-            told.update(path for _, path in _changes_in(some))
-        if more := [(letter, path) for letter, path in _changes_in(changes) if path not in told]:
+            paths.update(path for _, path in _changes_in(some))
+        if more := [(letter, path) for letter, path in _changes_in(changes) if path not in paths]:
             whole = _as_bytes((*_changes_in(own), *more))
             ask("update commits set own = ? where row = ?", whole, merge)
             self._add_changes(merge, more)
@@ -974,7 +976,7 @@ def _find_last(named: Iterable[tuple[str, str]]) -> _Naming | None:
         about, is_undoing = undone_by(without_ticket(subject))
         last = _Naming(oid, without_ticket(about), is_undoing)
         if is_undoing:
-            same = (at for at, one in enumerate(left) if one.about == last.about)
+            same = (at for at, naming in enumerate(left) if naming.about == last.about)
             del left[next(same, 0) :]
         else:
             left.append(last)
@@ -987,8 +989,8 @@ def _names_in(
     """Yield kind, key and words of each thing that the subject of a commit names. What a revert
     names is undone by it. `paths`: what the commit changes; None where that is unknown.
     """
-    said, is_undone = undone_by(subject)
-    if purpose := purpose_of(said):
+    done, is_undone = undone_by(subject)
+    if purpose := purpose_of(done):
         words = "" if purpose.task else purpose.words
         if purpose.plan and not purpose.step and not is_ours:
             yield "work", str(purpose.plan), "" if is_undone else words
@@ -998,7 +1000,7 @@ def _names_in(
             yield UNDONE, str(purpose.plan), words
         elif purpose.step and not is_undone:
             yield "step", f"{purpose.phase} {purpose.step}", ""
-    gaps = PHASE_COMPLETE.match(without_ticket(said))
+    gaps = PHASE_COMPLETE.match(without_ticket(done))
     if gaps and (paths is None or PROJECT_STATE in paths):
         yield UNDONE if is_undone else "signoff", str(int(gaps["N"])), ""
 
@@ -1019,7 +1021,9 @@ def _find_former(path: str, changes: bytes) -> str:
         return ""
     removed = (former for letter, former in every if letter == "D" and former.endswith(f"/{name}"))
     places = filter(None, map(classify, removed))
-    numbered = (one.path for one in places if one.phase and one.phase.number == place.phase.number)
+    numbered = (
+        other.path for other in places if other.phase and other.phase.number == place.phase.number
+    )
     return next(numbered, "")
 
 

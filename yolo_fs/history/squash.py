@@ -122,7 +122,7 @@ def _is_of(phase: PhaseId, commit: IndexedCommit, folder: str) -> bool:
 
 
 def _message(subject: str, source: Sequence[IndexedCommit]) -> str:
-    lines = [f"* {one.subject[:_LONGEST_SUBJECT]}" for one in source[:_MOST_LISTED]]
+    lines = [f"* {commit.subject[:_LONGEST_SUBJECT]}" for commit in source[:_MOST_LISTED]]
     if more := len(source) - len(lines):
         lines.append(f"* and {more} more")
     return "\n".join([subject, "", *lines, ""] if lines else [subject, ""])

@@ -418,9 +418,9 @@ class Team:
         the files are as that branch had them.
         """
         history = self.history_index
-        made = [(one.position, _NO_PATHS) for one in facts.filed]
+        made = [(artifact.position, _NO_PATHS) for artifact in facts.filed]
         made += [(work.position, work.files) for work in (*facts.work, *facts.changes)]
-        for position in {facts.signed_off_at, *(one.position for one in facts.filed)}:
+        for position in {facts.signed_off_at, *(artifact.position for artifact in facts.filed)}:
             if history.unseen_by(position):
                 unseen = frozenset(
                     at
@@ -466,7 +466,11 @@ class Team:
         """Return whether no verdict of a signed-off phase is older than what it judges. Once is
         enough: what comes after the sign-off is not judged.
         """
-        places = tuple((one.place.path, one.position) for one in facts.filed if one.place.phase)
+        places = tuple(
+            (artifact.place.path, artifact.position)
+            for artifact in facts.filed
+            if artifact.place.phase
+        )
         basis = facts.signed_off, self.history_index.reading, facts.switches, places
         if self._in_order.get(facts.phase) == basis:
             return True
@@ -488,25 +492,28 @@ class Team:
         history, number = self.history_index, int(phase.number)
         if signed := history.sign_off_of(number):
             return signed, history.position_of(signed)
-        state = next((one for one in filed if one.place.artifact.kind == "state"), None)
+        state = next(
+            (artifact for artifact in filed if artifact.place.artifact.kind == "state"), None
+        )
         if state is None or not (
             _is_complete(state.lines, number) or _is_beyond(state.lines, number)
         ):
             return "", NOWHERE
         later = takewhile(
-            lambda one: _is_beyond(one.lines, number), reversed(self.past_of(state.place.path))
+            lambda version: _is_beyond(version.lines, number),
+            reversed(self.past_of(state.place.path)),
         )
-        at = min((one.position for one in later), default=state.position)
+        at = min((version.position for version in later), default=state.position)
         return state.commit or history.tip, at
 
     def _find_withdrawn(self, facts: PhaseFacts) -> Iterator[Withdrawn]:
         """Yield what spoke against the phase last, and was removed, reverted or dropped by a merge.
         Of the verdicts that a revert or a merge brings back, `judged` tells.
         """
-        own = [one.place for one in facts.filed if one.place.phase]
-        moved = (self.history_index.last_change(one.path).former for one in own)
+        own = [artifact.place for artifact in facts.filed if artifact.place.phase]
+        moved = (self.history_index.last_change(place.path).former for place in own)
         former = (path.rpartition("/")[0] for path in moved if path)
-        folders = dict.fromkeys((*(one.folder for one in own[:1]), *former))
+        folders = dict.fromkeys((*(place.folder for place in own[:1]), *former))
         rows = [row for row in ARTIFACTS if row.kind in MAY_SPEAK_AGAINST and folders]
         prefixes = [DEPARTMENT_BY_NAME[name].prefix for name in facts.switches.departments]
         for name in dict.fromkeys(row.named(prefix) for row, prefix in product(rows, prefixes)):
@@ -514,8 +521,8 @@ class Team:
             place = classify(first)
             if place and not (first in self._blobs and place.artifact.kind in JUDGED_BY):
                 paths = (first,) if first in self._blobs else (first, *others)
-                said = next(filter(None, map(self._read_taken_back, paths)), ())
-                yield from said_against(facts, Filed(place, said, valid=True)) if said else ()
+                lines = next(filter(None, map(self._read_taken_back, paths)), ())
+                yield from said_against(facts, Filed(place, lines, valid=True)) if lines else ()
 
     def _read_taken_back(self, path: str) -> tuple[Mapping[str, Any], ...]:
         """Return what an artifact said last and says no more, though nobody has written it anew
@@ -525,29 +532,31 @@ class Team:
             return ()
         blob = self._blobs.get(path)
         basis = self.history_index.mark_of(path), blob
-        said = self.derive_from(
+        blob_taken_back = self.derive_from(
             basis, f"{path} taken back", lambda: self._find_taken_back(path, blob)
         )
-        return self._lines_of(path, [said])[said] if said else ()
+        return self._lines_of(path, [blob_taken_back])[blob_taken_back] if blob_taken_back else ()
 
     def _find_taken_back(self, path: str, blob: str | None) -> str:
         changes = self._list_changes(path)
-        if blob and all(self._has_brought(one) and not one.is_restoring for one in changes):
+        if blob and all(
+            self._has_brought(change) and not change.is_restoring for change in changes
+        ):
             return ""
         made = self._blobs_after(changes)
-        found = self._find_giver(path, blob, counts_reverts=False) if blob else None
+        giver = self._find_giver(path, blob, counts_reverts=False) if blob else None
         written = [
-            one
-            for one in self._without_copies(changes, made)
-            if made[one.oid]
-            and not one.is_restoring
-            and one.position > (found or NO_CHANGE).position
+            change
+            for change in self._without_copies(changes, made)
+            if made[change.oid]
+            and not change.is_restoring
+            and change.position > (giver or NO_CHANGE).position
         ]
-        said = made[max(written, key=_position_of).oid] if written else None
-        return said if said and said != blob else ""
+        latest = made[max(written, key=_position_of).oid] if written else None
+        return latest if latest and latest != blob else ""
 
     def _versions_of(self, filed: Iterable[Filed], kinds: Set[str]) -> dict[str, Sequence[Version]]:
-        paths = (one.place.path for one in filed if one.place.artifact.kind in kinds)
+        paths = (artifact.place.path for artifact in filed if artifact.place.artifact.kind in kinds)
         return {path: self.past_of(path) for path in paths}
 
     def _versions_since(
@@ -555,11 +564,11 @@ class Team:
     ) -> dict[str, Sequence[Version]]:
         """Return the versions of what came after a sign-off, which may have opened it again."""
         late = [
-            one
-            for one in filed
-            if one.place.phase and self._is_after_sign_off(one.position, signed_at)
+            artifact
+            for artifact in filed
+            if artifact.place.phase and self._is_after_sign_off(artifact.position, signed_at)
         ]
-        return self._versions_of(late, {one.place.artifact.kind for one in late})
+        return self._versions_of(late, {artifact.place.artifact.kind for artifact in late})
 
     def _read_past(self, path: str, known: _Past | None) -> _Past:
         history = self.history_index
@@ -576,7 +585,7 @@ class Team:
             changes, known = self._list_changes(path), None
         blob, fresh = known.blob if known else "", []
         # If only one commit has changed it, its present content is what that commit made.
-        is_only = [one.oid for one in changes] == [mark[0]] and path in self._blobs
+        is_only = [change.oid for change in changes] == [mark[0]] and path in self._blobs
         blobs = {mark[0]: self._blobs[path]} if is_only else self._blobs_after(changes)
         for change in self._without_copies(changes, blobs):
             made = blobs.get(change.oid)
@@ -596,8 +605,12 @@ class Team:
             for path_change, made in fresh
             if lines[made]
         )
-        lacking = [(one, made) for one, made in fresh if not lines[made] and self._lacks(made)]
-        unread = [Version((), one.at_s, one.position, one.position) for one, _ in lacking]
+        lacking = [
+            (change, made) for change, made in fresh if not lines[made] and self._lacks(made)
+        ]
+        unread = [
+            Version((), change.at_s, change.position, change.position) for change, _ in lacking
+        ]
         return _Past(
             mark,
             history.last_change(path),
@@ -624,8 +637,10 @@ class Team:
         before. `before`: only earlier ones than this. A move with the same bytes changes nothing.
         """
         every = sorted(self.history_index.past_of(path), key=_position_of)
-        changes = [one for one in every if before is None or one.position < before.position]
-        moves = [at for at, one in enumerate(changes) if one.former]
+        changes = [
+            change for change in every if before is None or change.position < before.position
+        ]
+        moves = [at for at, change in enumerate(changes) if change.former]
         if not moves:
             return changes
         at = moves[-1]
@@ -677,7 +692,9 @@ class Team:
         """Return the work on a phase's plans, also on those that are not there: they were removed,
         or nobody wrote them. `unnamed`: work of commits that name no plan.
         """
-        there = [one.place.plan for one in filed if one.place.artifact.kind == "plan"]
+        there = [
+            artifact.place.plan for artifact in filed if artifact.place.artifact.kind == "plan"
+        ]
         plans = {str(plan) for plan in there}
         for number in {plan.phase for plan in there if plan}:
             plans.update(self.history_index.plans_worked_on(number))
@@ -690,7 +707,9 @@ class Team:
 
     def _work_since(self, filed: Sequence[Filed], signed_at: int) -> tuple[Work, ...]:
         """Return the work on the plans of a signed-off phase that came after its sign-off."""
-        plans = [str(one.place.plan) for one in filed if one.place.artifact.kind == "plan"]
+        plans = [
+            str(artifact.place.plan) for artifact in filed if artifact.place.artifact.kind == "plan"
+        ]
         last = max(map(self.history_index.last_work, plans), default=NOWHERE)
         has_more = last > signed_at or self.history_index.unseen_by(signed_at)
         return tuple(
@@ -732,10 +751,10 @@ class Team:
 
     def _changes_in(self, filed: Sequence[Filed]) -> tuple[tuple[Work, ...], tuple[Work, ...]]:
         """Return the commits of `_find_changes_by_others` that name no plan, and those that do."""
-        found = tuple(self._find_changes_by_others(filed))
+        changes = tuple(self._find_changes_by_others(filed))
         return (
-            tuple(work for work, names_plan in found if not names_plan),
-            tuple(work for work, names_plan in found if names_plan),
+            tuple(work for work, names_plan in changes if not names_plan),
+            tuple(work for work, names_plan in changes if names_plan),
         )
 
     def _find_changes_by_others(self, filed: Sequence[Filed]) -> Iterator[tuple[Work, bool]]:
@@ -744,7 +763,9 @@ class Team:
 
         What another plan of the department claims as its own file is judged with that plan.
         """
-        judged = [one.position for one in filed if one.place.artifact.kind in JUDGED_BY]
+        judged = [
+            artifact.position for artifact in filed if artifact.place.artifact.kind in JUDGED_BY
+        ]
         plans = plans_in(filed) if judged and NOWHERE not in judged else ()
         files_of = [(plan, _judged_files(plan, filed)) for plan in plans]
         named = frozenset(chain.from_iterable(files for _, files in files_of))
@@ -776,10 +797,10 @@ class Team:
         made = {path for work in self.work_of_plan(str(plan.id)) for path in work.files}
         loose = [path for path in made if named.isdisjoint(_climb(path))]
         papers = (
-            one.place.path
-            for one in (filed if loose else ())
-            if one.place.department == plan.department
-            and (one.place.artifact.kind == "test-plan" or _is_file_of(plan, one))
+            artifact.place.path
+            for artifact in (filed if loose else ())
+            if artifact.place.department == plan.department
+            and (artifact.place.artifact.kind == "test-plan" or _is_file_of(plan, artifact))
         )
         former = frozenset(chain.from_iterable(self._files_once(path, plan) for path in papers))
         return frozenset(path for path in loose if not former.isdisjoint(_climb(path)))
@@ -808,13 +829,13 @@ class Team:
                 for path in change.touched:
                     known.by_path.setdefault(path, []).append(change)
             known = self._changes = known._replace(up_to=at)
-        found = {
+        changes = {
             change.commit.oid: change
             for file in files
             for change in known.by_path.get(file, ())
             if after < change.commit.position <= at
         }
-        return sorted(found.values(), key=lambda each: each.commit.position)
+        return sorted(changes.values(), key=lambda each: each.commit.position)
 
     def _find_named_commits(self, filed: Sequence[Filed]) -> dict[str, SourceCommit]:
         lines = (line for artifact in filed for line in artifact.lines)
@@ -874,9 +895,9 @@ class Team:
                 yield from ((name, squashed) for name in lost)
 
     def _find_squash_merge(self, summary: Filed, plan: Plan) -> SourceCommit | None:
-        for one in self.history_index.of_others_in(summary.place.folder):
-            if one.position <= summary.position and touches(plan.files, one.paths):
-                return self.history_index.commit(one.oid)
+        for commit in self.history_index.of_others_in(summary.place.folder):
+            if commit.position <= summary.position and touches(plan.files, commit.paths):
+                return self.history_index.commit(commit.oid)
         return None
 
     def _find_done_tasks(self, filed: Iterable[Filed]) -> Iterator[tuple[str, str]]:
@@ -981,13 +1002,13 @@ class Team:
         if self.history_index.mark_of(path)[1] < 2 and not is_moved:
             return None
         given = [
-            one
-            for one in self._list_changes(path)
-            if (counts_reverts or not one.is_restoring) and self._has_brought(one)
+            change
+            for change in self._list_changes(path)
+            if (counts_reverts or not change.is_restoring) and self._has_brought(change)
         ]
         made = self._blobs_after(given)
-        same = [one for one in given if made[one.oid] == blob]
-        written = [one for one in same if len(self._repository.parents(one.oid)) < 2]
+        same = [change for change in given if made[change.oid] == blob]
+        written = [change for change in same if len(self._repository.parents(change.oid)) < 2]
         return max(written or same, key=_position_of, default=None)
 
     def _without_copies(
@@ -996,18 +1017,20 @@ class Team:
         """Yield the changes of a path, but for those on the way of a merge to what the branch had
         before from elsewhere, such as by a squash. What was taken back on the way is not left out.
         """
-        on_line = {one: self._has_brought(one) for one in changes}
+        on_line = {change: self._has_brought(change) for change in changes}
         joined = self.history_index.joined_at
-        last = {joined(one.position): one.oid for one, is_own in on_line.items() if not is_own}
-        own = [one.oid for one, is_own in on_line.items() if is_own]
+        last = {
+            joined(change.position): change.oid for change, is_own in on_line.items() if not is_own
+        }
+        own = [change.oid for change, is_own in on_line.items() if is_own]
         copies = set()
         for position, oid in last.items():
             same = [each for each in own if blobs.get(each) == blobs.get(oid) is not None]
             if same and not any(self._repository.is_ancestor(each, oid) for each in same):
                 copies.add(position)
-        for one, is_own in on_line.items():
-            if is_own or joined(one.position) not in copies:
-                yield one
+        for change, is_own in on_line.items():
+            if is_own or joined(change.position) not in copies:
+                yield change
 
     def _plans_beside(self, place: Place) -> frozenset[str]:
         """Return the ids of the plans in the folder of an artifact whose form depends on them."""
@@ -1069,9 +1092,10 @@ def _with_folders(commit: IndexedCommit) -> _SourceChange:
 def _judged_files(plan: Plan, filed: Iterable[Filed]) -> frozenset[str]:
     """Return the files of a plan, with those of its tests: the results rest on them."""
     tests = (
-        _files_in(one.lines, plan)
-        for one in filed
-        if one.place.artifact.kind == "test-plan" and one.place.department == plan.department
+        _files_in(artifact.lines, plan)
+        for artifact in filed
+        if artifact.place.artifact.kind == "test-plan"
+        and artifact.place.department == plan.department
     )
     return plan.files.union(*tests)
 

@@ -270,10 +270,10 @@ class _Reader:
 
     def _read_substitutions(self, end: int) -> None:
         """Go to the end of a condition or calculation: only the commands in it are read."""
-        while found := _SUBSTITUTION.search(self._text, self._at, end):
-            self._at = found.start()
+        while match := _SUBSTITUTION.search(self._text, self._at, end):
+            self._at = match.start()
             self._read_word("")
-            self._at = max(self._at, found.end())
+            self._at = max(self._at, match.end())
         self._at = max(self._at, end)
 
     def _read_redirection(self, operator: str, parts: _Parts) -> None:

@@ -89,11 +89,11 @@ def examine_repository(repository: Repository) -> Iterator[Symptom]:
 
     What several checks fail for is one symptom.
     """
-    told = set[Finding]()
+    shown = set[Finding]()
     for look in LOOKS:
         for symptom in _tried(look, repository):
-            if told.isdisjoint({symptom.finding, replace(symptom.finding, path="")}):
-                told.add(symptom.finding)
+            if shown.isdisjoint({symptom.finding, replace(symptom.finding, path="")}):
+                shown.add(symptom.finding)
                 yield symptom
 
 
@@ -213,8 +213,8 @@ def _find_links(root: str) -> Iterator[str]:
     """Yield the links in the place of the planning tree, of its phases and of its milestones."""
     for depth in ("", "phases", "phases/*", "milestones", "milestones/*", "milestones/*/phases/*"):
         pattern = f"{PLANNING_ROOT}/{depth}".rstrip("/")
-        found = glob(pattern, root_dir=root)
-        yield from (path for path in sorted(found) if os.path.islink(os.path.join(root, path)))
+        paths = glob(pattern, root_dir=root)
+        yield from (path for path in sorted(paths) if os.path.islink(os.path.join(root, path)))
 
 
 _SAMPLE = f"{PLANNING_ROOT}/phases/01-sample/critique.jsonl"
@@ -462,8 +462,10 @@ def _check_stuck_files(repository: Repository) -> Iterator[Symptom]:
 def _check_artifacts(repository: Repository) -> Iterator[Symptom]:
     """Yield why artifacts are not committed, without their names, of which `_names` tells each."""
     daemon_health = health(repository)
-    found = daemon_health.stuck if daemon_health.is_running else _find_uncommitted(repository)
-    yield from (Symptom(finding) for finding in found if finding.reason is not Reason.UNKNOWN_NAME)
+    findings = daemon_health.stuck if daemon_health.is_running else _find_uncommitted(repository)
+    yield from (
+        Symptom(finding) for finding in findings if finding.reason is not Reason.UNKNOWN_NAME
+    )
 
 
 def _find_uncommitted(repository: Repository) -> Iterator[Finding]:

@@ -105,7 +105,10 @@ def reviews_of(facts: LoopFacts, plan: Plan) -> list[Review]:
                 reviews.pop()
             reviews.append(review)
     while reviews and kept and not any(map(reviews[-1].is_same, kept)):
-        if any(one.order > reviews[-1].order and any(map(one.is_same, kept)) for one in unheard):
+        if any(
+            review.order > reviews[-1].order and any(map(review.is_same, kept))
+            for review in unheard
+        ):
             break  # the file has what was written over it
         reviews.pop()  # a revert took it back
     return reviews
@@ -137,7 +140,7 @@ def _contradiction_in(
     """Return what a review says against itself, unless it was signed off."""
     if facts.is_signed(version.position):
         return ""
-    return next((found.what for found in contradicted("code-review", review)), "")
+    return next((contradiction.what for contradiction in contradicted("code-review", review)), "")
 
 
 def _is_revised(facts: LoopFacts, before: Review, after: Review, plan: Plan) -> bool:
@@ -426,8 +429,8 @@ class PassedAudit(NamedTuple):
         before, then = "a FAIL", "the user decides"
         if not self.is_known:
             before, then = "an audit that this clone lacks", f"'{FETCH_LACKING}' brings it"
-        said = f"security says {self.says} after {before}"
-        return f"{said}, and nothing was changed in between: {then}"
+        sentence = f"security says {self.says} after {before}"
+        return f"{sentence}, and nothing was changed in between: {then}"
 
 
 def passed_without_answer(facts: PhaseFacts, department: Dept) -> PassedAudit | None:
@@ -450,8 +453,8 @@ def passed_without_answer(facts: PhaseFacts, department: Dept) -> PassedAudit | 
         or _is_risk_accepted(known, department, [stopping])
         or is_security_decided(facts, department)
     )
-    said = str(next((line.get("r") for line in last.lines if "r" in line), ""))
-    return None if is_answered else PassedAudit(said, stopping in failed)
+    result = str(next((line.get("r") for line in last.lines if "r" in line), ""))
+    return None if is_answered else PassedAudit(result, stopping in failed)
 
 
 _QA_MOST = int(LIMIT_BY_KEY["qa.max_cycles"].value)

@@ -147,12 +147,12 @@ class Server:
             with anyio.fail_after(_ROOTS_S):
                 roots = (await context.session.list_roots()).roots
             for root in roots:
-                found = await anyio.to_thread.run_sync(_repository_at, str(root.uri))
-                if found:
-                    os.chdir(found)
-                    self._start = found
-                    self._tools.move_to(found)
-                    self._asked = self._asked._replace(start=found)
+                folder = await anyio.to_thread.run_sync(_repository_at, str(root.uri))
+                if folder:
+                    os.chdir(folder)
+                    self._start = folder
+                    self._tools.move_to(folder)
+                    self._asked = self._asked._replace(start=folder)
                     return
 
     def _add_resources(self) -> None:
@@ -315,7 +315,9 @@ class _Names(MCPServer[None]):
 
 def _commands() -> Mapping[str, Any]:
     """Return the commands that start agents, by name."""
-    return {one.name: one for one in _imported("definitions.skills.SKILLS") if one.starts_agents}
+    return {
+        skill.name: skill for skill in _imported("definitions.skills.SKILLS") if skill.starts_agents
+    }
 
 
 def _no_such(what: str, name: str, names: Sequence[str]) -> str:
@@ -452,11 +454,12 @@ def _wrap_as_tool(name: str, function: Callable[..., ToolAnswer]) -> Callable[..
             raise ToolError(str(refusal)) from None
         is_no = yes and not answer.is_yes
         words = f"{yes}: false\n{answer.text}" if is_no else answer.text
-        told = asdict(answer)
-        said = {yes: told.pop("is_yes")} if yes else {}
-        told.pop("is_yes", None)
+        fields = asdict(answer)
+        fields_of_yes = {yes: fields.pop("is_yes")} if yes else {}
+        fields.pop("is_yes", None)
         return CallToolResult(
-            content=[TextContent(type="text", text=words)], structured_content=said | told
+            content=[TextContent(type="text", text=words)],
+            structured_content=fields_of_yes | fields,
         )
 
     signature = inspect.signature(function, eval_str=True)
@@ -466,9 +469,9 @@ def _wrap_as_tool(name: str, function: Callable[..., ToolAnswer]) -> Callable[..
 
 def _shape(yes: str) -> type:
     """Return what a tool answers, whose yes or no is called so; empty for none."""
-    told = get_type_hints(ToolAnswer)
-    del told["is_yes"]
-    return make_dataclass("ToolAnswer", [*([(yes, bool)] if yes else []), *told.items()])
+    hints = get_type_hints(ToolAnswer)
+    del hints["is_yes"]
+    return make_dataclass("ToolAnswer", [*([(yes, bool)] if yes else []), *hints.items()])
 
 
 def _read(function: Callable[[], str]) -> str:

@@ -22,7 +22,7 @@ from yolo_fs.git.repository import Repository
     help="Role whose rights apply to every call, such as yolo-dev; default: the role that each "
     "call names, unproved.",
 )
-def mcp(asked: Invocation, *, agent: str) -> Reply:
+def mcp(invocation: Invocation, *, agent: str) -> Reply:
     """Serve a Model Context Protocol host on stdin and stdout: eleven tools, and resources that
     tell of changes.
 
@@ -36,7 +36,7 @@ def mcp(asked: Invocation, *, agent: str) -> Reply:
         from yolo_fs.mcp.server import Server
     finally:
         gc.enable()
-    Server(_root(asked.start), agent).run()
+    Server(_root(invocation.start), agent).run()
     return Reply()
 
 

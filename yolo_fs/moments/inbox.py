@@ -104,8 +104,8 @@ def inbox(
         *_left_by_runs(report.root, team, runs),
         *_conflicts(machines),
     ]
-    told = {item.id for item in items}
-    items += [_item_for_health(finding) for finding in health if not _is_told(finding, told)]
+    item_ids = {item.id for item in items}
+    items += [_item_for_health(finding) for finding in health if not _is_told(finding, item_ids)]
     items.sort(key=lambda item: (_URGENCY.index(item.kind), item.since or "~", item.id))
     return tuple(items)
 
@@ -128,10 +128,10 @@ def _daemon(report: Report, *, is_wanted: bool) -> Iterator[InboxItem]:
         yield InboxItem("daemon", "daemon", "", f"The daemon fails: {what}.", (), "yolo-fs doctor")
 
 
-def _is_told(finding: Finding, told: set[str]) -> bool:
+def _is_told(finding: Finding, item_ids: set[str]) -> bool:
     """Return whether an item names the file already, or the obstacle that holds it."""
-    return finding.path in told or (
-        finding.reason.value in told and classify(finding.path) is not None
+    return finding.path in item_ids or (
+        finding.reason.value in item_ids and classify(finding.path) is not None
     )
 
 
@@ -158,9 +158,9 @@ _END_BY_THEMSELVES = (Reason.INDEX_LOCKED, Reason.USER_COMMITTING, Reason.PULL_I
 def _credentials(report: Report, candidate: Candidate) -> Iterator[InboxItem]:
     """Yield the credential in a file, whatever else is wrong with it."""
     _, findings = reason_and_findings(candidate.verdict)
-    found = [each for each in findings if each.reason is Reason.SECRET]
-    if found:
-        line = f" line {found[0].line}" if found[0].line else ""
+    secrets = [each for each in findings if each.reason is Reason.SECRET]
+    if secrets:
+        line = f" line {secrets[0].line}" if secrets[0].line else ""
         question = (
             f"{candidate.path}{line} looks like a credential: take it out of "
             "the file and revoke it."
@@ -226,7 +226,7 @@ def _left_by_runs(
     root: str, team: Board | None, runs: Sequence[Mapping[str, Any]]
 ) -> Iterator[InboxItem]:
     """Yield what the last run of each phase has given up or asks; the next one takes it up."""
-    over = {one.id for one in team.phases if one.is_complete} if team else set()
+    over = {phase.id for phase in team.phases if phase.is_complete} if team else set()
     last = {run["phase"]: run for run in runs}
     for phase in phases_in(root):  # it may have nothing on the branch yet
         run = last.get(str(phase)) if phase not in over else None

@@ -246,14 +246,14 @@ def _chosen(phases: tuple[PhaseBoard, ...], spelled: str) -> PhaseBoard:
         open_ = [phase for phase in phases if not phase.is_complete]
         return (open_ or phases[-1:])[0]
     by_id = {phase.id: phase for phase in phases}
-    found = phase_spelled(by_id, spelled)
-    if found is None:
+    phase_id = phase_spelled(by_id, spelled)
+    if phase_id is None:
         raise YoloError(
             Reason.UNKNOWN_NAME,
             f"no phase {safe(spelled)!r} is committed",
             hint=hint_for_unknown(spelled, map(str, by_id)),
         )
-    return by_id[found]
+    return by_id[phase_id]
 
 
 def _artifacts(

@@ -152,8 +152,8 @@ def _security(phase: PhaseBoard) -> Iterator[str]:
     for audit in phase.facts.of_kind("security-audit"):
         for line in audit.lines:
             if "r" in line:
-                found = counted(line.get("findings", 0), "finding")
-                yield f"{audit.place.department}: {line['r']}, {found}"
+                count = counted(line.get("findings", 0), "finding")
+                yield f"{audit.place.department}: {line['r']}, {count}"
             else:
                 yield _sentence(line, "sev", "f", "issue")
 

@@ -25,7 +25,7 @@ def follow(root: str, line: int) -> None:
         health: Duty[Follower] = Duty("health", lambda _: waiting.look_at_health(), rest=LOOK_REST)
         inbox: Duty[Follower] = Duty("inbox", lambda _: waiting.look(), rest=LOOK_REST)
         schedule = Schedule((*FOLLOWING, health, inbox), follower, channel.emit)
-        told: object = None
+        sent: object = None
         is_told = False
         while channel.is_open:
             sleep_s = schedule.sleep_s() if is_told else None
@@ -41,7 +41,7 @@ def follow(root: str, line: int) -> None:
             if not is_told:  # what the daemon knows of the files is part of the first look
                 continue
             schedule.run_due(lambda: channel.is_open)
-            if told is None and channel.is_open:
+            if sent is None and channel.is_open:
                 channel.emit("observer.started", "", {"pid": os.getpid()})
             state = {
                 "headline": follower.headline,
@@ -50,7 +50,7 @@ def follow(root: str, line: int) -> None:
                 "troubles": to_json(list(schedule.troubles)),
                 "at": follower.tip,
             }
-            if state != told:
-                told = state
+            if state != sent:
+                sent = state
                 channel.send(state)
         follower.close()

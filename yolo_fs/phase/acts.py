@@ -132,7 +132,7 @@ def _turns_of_wave(phase: Phase, status: DepartmentStatus) -> Iterator[Next]:
     step = next(each for each in status.steps if each.step.key == _IMPLEMENTATION)
     if step.standing not in (StepStanding.READY, StepStanding.RUNNING):
         return
-    escalated = {one.id.task.plan for one in phase.escalations if one.is_open}
+    escalated = {escalation.id.task.plan for escalation in phase.escalations if escalation.is_open}
     taken = {str(plan) for plan in escalated} | {status.next.task[:5] if status.next else ""}
     for task, why in tasks_of_wave(status.plans):
         if task[:5] not in taken:

@@ -158,7 +158,7 @@ def _handoffs(phase: GateSource) -> Iterator[MissingEvidence] | None:
 
 def _find_unread(phase: GateSource, *kinds: str) -> Iterator[MissingEvidence]:
     """Yield what cannot be read of these kinds: it may say anything."""
-    for filed in sorted(phase.facts.filed, key=lambda one: one.place.path):
+    for filed in sorted(phase.facts.filed, key=lambda artifact: artifact.place.path):
         place = filed.place
         if not filed.valid and place.artifact.kind in kinds and place.phase:
             what = f"{place.name} is on the branch and cannot be read"

@@ -375,7 +375,7 @@ def _turn_to_repair_integration(facts: PhaseFacts) -> Next | None:
     """
     for filed in facts.of_kind("integration-gate-result"):
         last = filed.lines[-1] if filed.lines else {}
-        handed = (one.position for kind in INTEGRATED for one in facts.of_kind(kind))
+        handed = (artifact.position for kind in INTEGRATED for artifact in facts.of_kind(kind))
         worked = (work.position for work in facts.work)
         is_mended = any(position > filed.position for position in chain(handed, worked))
         if last.get("r") != "FAIL" or is_mended:
@@ -603,7 +603,7 @@ class _Turns(NamedTuple):
         if status.current is None:
             return None
         for why in withdrawn_from(self.facts, "", status.department):
-            lost = next(one for one in self.facts.withdrawn if not one.step)
+            lost = next(artifact for artifact in self.facts.withdrawn if not artifact.step)
             does, command = f"brings the last {lost.name} back", f"git log -- {lost.path}"
             return Next(status.current.step.key, Role.USER, (), "", why, command, does)
         key, logs = status.current.step.key, find_unreadable(self.facts, "", status.department)
@@ -660,8 +660,8 @@ class _Turns(NamedTuple):
             does = "decides whether what security found is accepted, or is mended first"
             command = self._command_to_decide(f"accept-risk {status.department}")
             return Next("security", Role.USER, ("security-audit.jsonl",), "", why, command, does)
-        if asked := self._ask_person(status, current):
-            return asked
+        if turn := self._ask_person(status, current):
+            return turn
         if current.step.key == "planning" and status.stage is not Outcome.GO:
             check = f"'yolo-fs workflow check {current.step.key} --phase {self.facts.spelled}'"
             lacks = shortened(current.missing, 3, shown_by=check, between="; ")
@@ -680,8 +680,10 @@ class _Turns(NamedTuple):
         key, department = current.step.key, status.department
         gate = owed_approval(self.facts, department, key)
         if gate and ("FAIL" in gate.results or current.missing == (lack_of(gate),)):
-            filed = (one for kind in gate.kinds for one in self.facts.of_kind(kind, department))
-            inputs = tuple(one.place.name for one in filed)
+            filed = (
+                artifact for kind in gate.kinds for artifact in self.facts.of_kind(kind, department)
+            )
+            inputs = tuple(artifact.place.name for artifact in filed)
             command = self._command_to_decide(f"approve {gate.key} {department}")
             why = f"approval_gates.{gate.key} is on"
             return Next(key, Role.USER, inputs, "", why, command, gate.asks)

@@ -402,8 +402,8 @@ def _objections(view: View, kind: str) -> Iterator[str]:
     if kind not in JUDGED_BY:
         return
     for filed in view.of(kind):
-        for found in contradictions_in(view.facts, filed):
-            yield f"{filed.place.name}: {found.what}"
+        for contradiction in contradictions_in(view.facts, filed):
+            yield f"{filed.place.name}: {contradiction.what}"
     for why in came_later(view.facts, kind, view.department):
         yield f"{why} ({_NEW_BYTES})"
 

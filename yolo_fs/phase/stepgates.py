@@ -120,8 +120,8 @@ def post_phase_failure(view: View) -> Iterator[str]:
     )
     if last is not None and last.get("r") == "FAIL":
         yield "the post-phase QA gate failed"
-    for found in contradicted("qa-gate-results", (last or {},)):
-        yield f"the post-phase QA gate: {found.what}"
+    for contradiction in contradicted("qa-gate-results", (last or {},)):
+        yield f"the post-phase QA gate: {contradiction.what}"
     yield from withdrawn_from(view.facts, POST_PHASE)
 
 

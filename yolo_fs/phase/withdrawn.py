@@ -34,8 +34,8 @@ def said_against(facts: PhaseFacts, filed: Filed) -> Iterator[Withdrawn]:
     there = facts.with_filed(filed)
     department = Dept(place.department)
 
-    def withdrawn(step: str, said: str) -> Withdrawn:
-        return Withdrawn(step, department, place.path, said)
+    def withdrawn(step: str, sentence: str) -> Withdrawn:
+        return Withdrawn(step, department, place.path, sentence)
 
     last = filed.lines[-1] if filed.lines else {}
     if kind in STEP_OF_VERDICT and any(line.get("r") == "FAIL" for line in filed.lines):

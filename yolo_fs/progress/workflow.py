@@ -247,9 +247,9 @@ def _refuse(phase: Phase, step: Step, because: str) -> None:
         message = f"{failure.what} ({failure.file}:{failure.line}): a failed step is not skipped"
         hint = f"Mend what fails and have step {step.key} done again."
         raise YoloError(Reason.STATE_CONFLICT, message, hint=hint)
-    if said := next(withdrawn_from(phase.facts, step.key), ""):
+    if sentence := next(withdrawn_from(phase.facts, step.key), ""):
         hint = f"Have step {step.key} done again."
-        raise YoloError(Reason.STATE_CONFLICT, f"{said}; it is not skipped", hint=hint)
+        raise YoloError(Reason.STATE_CONFLICT, f"{sentence}; it is not skipped", hint=hint)
     own = [look.progress for look in looks(phase) if look.progress.step == step]
     if all(status.is_passed and status.standing.value == "complete" for status in own):
         raise YoloError(

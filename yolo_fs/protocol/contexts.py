@@ -505,7 +505,7 @@ FOR_ALL = (
 CONTEXT_BY_ROLE = {row.role: row for row in CONTEXTS}
 
 SECTIONS = tuple(
-    dict.fromkeys((GOAL, *(one for row in CONTEXTS for one in row.sections), *FOR_ALL))
+    dict.fromkeys((GOAL, *(section for row in CONTEXTS for section in row.sections), *FOR_ALL))
 )
 """Every section once."""
 

@@ -201,9 +201,10 @@ def meant_agent(spelled: str) -> str:
     prefix = ""
     for row in WORKING:
         own = (row.name.value, *row.nicknames, row.prefix.rstrip("-"))
-        said = max((word for word in own if word and words.startswith(word)), key=len, default="")
-        if said:
-            prefix, words = row.prefix, words.removeprefix(said)
+        spoken = (word for word in own if word and words.startswith(word))
+        own_word = max(spoken, key=len, default="")
+        if own_word:
+            prefix, words = row.prefix, words.removeprefix(own_word)
             break
     titles = {
         re.sub(r"[^a-z]", "", title.lower()): row.role

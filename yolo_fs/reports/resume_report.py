@@ -89,8 +89,8 @@ class Situation:
 def resume_report(situation: Situation, asker: Audience = Audience()) -> Brief:
     """Return the whole brief, the weightiest section first."""
     report = PhaseReport(current(situation.phases), asker) if situation.phases else None
-    told = _sections(situation, report, asker)
-    sections = {section.key: section for section in told if section}
+    shown = _sections(situation, report, asker)
+    sections = {section.key: section for section in shown if section}
     return tuple(sections[key] for key in _WEIGHTS if key in sections)
 
 

@@ -138,8 +138,8 @@ class Pipeline:
         faults = self._checker.find_secrets(path, content.data)
         if meant and not content.being_written:
             checked = self._checker.check(meant, content.data, self._work_tree)
-            found = (*errors(checked.faults), *checked.secrets)
-            faults = tuple(replace(each, path=path) for each in found)
+            errors_and_secrets = (*errors(checked.faults), *checked.secrets)
+            faults = tuple(replace(each, path=path) for each in errors_and_secrets)
         return Observation(path, Rejected((wrong, *faults)), content.stamp)
 
     def prepare(self, paths: Iterable[str]) -> None:
@@ -240,8 +240,8 @@ def misnamed_files(repository: Repository, settings: Settings) -> tuple[Finding,
 def misnamed_in(root: str, settings: Settings, survey: Survey) -> tuple[Finding, ...]:
     """Return the same of a survey, which was asked for `misnamed` files beside the candidates."""
     verdicts = (look.seen.verdict for look in survey.seen.values())
-    told = (each.findings[0] for each in verdicts if isinstance(each, Rejected))
-    refused = (each for each in told if each.reason is Reason.UNKNOWN_NAME)
+    findings = (each.findings[0] for each in verdicts if isinstance(each, Rejected))
+    refused = (each for each in findings if each.reason is Reason.UNKNOWN_NAME)
     return (*refused, *_misnamed_among(root, settings.roots, survey.others))
 
 

@@ -202,8 +202,8 @@ def _fault_for_syntax(error: json.JSONDecodeError) -> Fault:
             hint="write straight quotes around each key and text",
         )
     message = "another value follows the first" if error.msg == "Extra data" else error.msg
-    found = _excerpt_at(error)
-    return Fault(Reason.JSON_PARSE_ERROR, message=f"{message} at column {error.colno}{found}")
+    excerpt = _excerpt_at(error)
+    return Fault(Reason.JSON_PARSE_ERROR, message=f"{message} at column {error.colno}{excerpt}")
 
 
 def _excerpt_at(error: json.JSONDecodeError) -> str:
@@ -212,10 +212,12 @@ def _excerpt_at(error: json.JSONDecodeError) -> str:
 
     start = error.doc.rfind("\n", 0, error.pos) + 1
     line = error.doc[start:].partition("\n")[0]
-    found = line[error.pos - start :]
-    if not found or redact(line) != line:
+    excerpt = line[error.pos - start :]
+    if not excerpt or redact(line) != line:
         return ""
-    return f": {found!r}" if len(found) <= _EXCERPT_CHARS else f": {found[:_EXCERPT_CHARS]!r}…"
+    return (
+        f": {excerpt!r}" if len(excerpt) <= _EXCERPT_CHARS else f": {excerpt[:_EXCERPT_CHARS]!r}…"
+    )
 
 
 _EXCERPT_CHARS = 32

@@ -135,7 +135,7 @@ def planned(facts: Iterable[PhaseFacts], task: TaskRef, agent: str = "") -> list
     Raises:
         YoloError: UNKNOWN_NAME when no committed plan has that task.
     """
-    found = [
+    tasks = [
         PlannedTask(
             plan.department, paths_in(line.get("f")), commit_of_task(phase_facts, plan, line)
         )
@@ -144,14 +144,14 @@ def planned(facts: Iterable[PhaseFacts], task: TaskRef, agent: str = "") -> list
         for line in plan.tasks
         if plan.id == task.plan and line.get("id") == f"T{task.number}"
     ]
-    if not found:
+    if not tasks:
         message = f"no committed plan has task {safe(str(task))}"
         plans = (plan for phase_facts in facts for plan in plans_of(phase_facts))
         known = (f"{plan.id}/{line.get('id')}" for plan in plans for line in plan.tasks)
         near = hint_for_unknown(str(task), map(safe, known))
         raise YoloError(Reason.UNKNOWN_NAME, message, hint=near)
     department = (department_said(agent) or DEFAULT_DEPARTMENT) if agent else None
-    return [each for each in found if each.department is department] or found
+    return [each for each in tasks if each.department is department] or tasks
 
 
 def _inside(file: str) -> str:
@@ -316,17 +316,17 @@ def _tests_of(
 ) -> tuple[str, ...]:
     """Return the test files of a task: of its test plan, and what is asked for and no task's."""
     phases = tuple(facts)
-    lines = [line for one in phases for line in one.lines_of("test-plan", department)]
+    lines = [line for phase in phases for line in phase.lines_of("test-plan", department)]
     planned = [
         file
         for line in lines
         if (line.get("plan"), line.get("id")) == (str(task.plan), f"T{task.number}")
         for file in paths_in(line.get("tf"))
     ]
-    every = [line for one in phases for plan in plans_of(one) for line in plan.tasks]
+    every = [line for phase in phases for plan in plans_of(phase) for line in plan.tasks]
     source = [file for line in every for file in paths_in(line.get("f"))]
     free = [posixpath.normpath(path) for path in paths]
-    free = [path for path in free if not any(f"{path}/".startswith(f"{one}/") for one in source)]
+    free = [path for path in free if not any(f"{path}/".startswith(f"{file}/") for file in source)]
     return (*planned, *free)
 
 

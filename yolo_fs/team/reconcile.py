@@ -470,14 +470,14 @@ def headline(seen: TeamOverview) -> str:
     return f"team {seen.team}, here {seen.clone}: {', '.join(counts)}"
 
 
-def obstructions(seen: TeamOverview, told: TimeForm) -> Iterator[str]:
+def obstructions(seen: TeamOverview, format_time: TimeForm) -> Iterator[str]:
     """Yield what keeps this work tree and its team apart, the most pressing first."""
     for each in seen.waiting:
         if each.waits_for is PendingMove.CHOICE:
             yield f"{each.path}: changed here and in the team; 'yolo-fs team resolve' chooses"
     if seen.lane and seen.lane.reason:
         detail = f": {seen.lane.what}" if seen.lane.what else ""
-        since = f" since {told(seen.lane.since)}" if seen.lane.since else ""
+        since = f" since {format_time(seen.lane.since)}" if seen.lane.since else ""
         yield f"{seen.lane.reason.value} at {seen.lane.remote}{since}{detail}"
     if seen.lane and seen.lane.silence:
         yield f"no bell is heard, so the remote is looked at now and then: {seen.lane.silence}"
@@ -485,29 +485,29 @@ def obstructions(seen: TeamOverview, told: TimeForm) -> Iterator[str]:
         held = [each for each in seen.waiting if each.waits_for is direction and each.reason]
         for each in held[:_FEW]:
             detail = f" ({each.what})" if each.what else ""
-            since = f" since {told(each.since_s)}" if each.since_s else ""
+            since = f" since {format_time(each.since_s)}" if each.since_s else ""
             why = each.reason.with_sentence if each.reason else ""
             yield f"{each.path} waits to {direction}{since}: {why}{detail}"
         if len(held) > _FEW:
             yield f"{len(held) - _FEW} more wait to {direction}: see 'yolo-fs team status --json'"
 
 
-def holdings(seen: TeamOverview, told: TimeForm) -> Iterator[str]:
+def holdings(seen: TeamOverview, format_time: TimeForm) -> Iterator[str]:
     """Yield who holds what since when."""
     for each in seen.leases:
         mine = " (this clone)" if each.holder == seen.clone else ""
-        since = f" since {told(each.since_s)}" if each.since_s else ""
+        since = f" since {format_time(each.since_s)}" if each.since_s else ""
         yield f"{each.dept} is held by {each.holder}{mine}{since}, epoch {each.epoch}"
 
 
-def others(seen: TeamOverview, told: TimeForm) -> Iterator[str]:
+def others(seen: TeamOverview, format_time: TimeForm) -> Iterator[str]:
     """Yield how each other clone stands."""
     for each in seen.clones:
         if each.is_here:
             continue
         facts = [f"{each.published} published"]
         if each.last_s:
-            facts.append(f"last {told(each.last_s)}")
+            facts.append(f"last {format_time(each.last_s)}")
         if each.behind is not None:
             facts.append(f"{each.behind} behind, {each.ahead} to publish")
         if each.daemon_runs is False:

@@ -122,8 +122,8 @@ def find_phase(root: str, spelled: str) -> PhaseId:
             without a planning tree.
     """
     present = phases_in(root)
-    if found := phase_spelled(present, spelled):
-        return found
+    if phase := phase_spelled(present, spelled):
+        return phase
     from yolo_fs.workspace.settings import no_phase  # only an error needs it
 
     hint = hint_for_unknown(spelled, map(str, present))

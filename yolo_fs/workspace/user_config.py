@@ -120,8 +120,8 @@ def _faults_of_policy(
 
     known = {key: value for key, value in section.items() if key in Policy._fields}
     _, faults = check(shape_of(Policy), known)
-    for found in errors(fault.as_finding(path, 1) for fault in faults):
-        yield replace(found, at=point(*at) + found.at)
+    for finding in errors(fault.as_finding(path, 1) for fault in faults):
+        yield replace(finding, at=point(*at) + finding.at)
 
 
 def _unknown(
