@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.loops.test_delivery import of_frontend
 from tests.support.phases import COMMITS, FOLDER, complete, facts
 from tests.support.settings import config_from
 from yolo_fs.company.source import source_of
@@ -17,7 +18,7 @@ from yolo_fs.phase.gate_status import GateStatus, MissingEvidence
 from yolo_fs.phase.phase import Phase, asked_by_gate
 from yolo_fs.phase.progress import Next
 from yolo_fs.phase.report import Audience, PhaseReport
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
 from yolo_fs.states.project import summary_line
 
 PO = config_from(
@@ -95,6 +96,48 @@ def test_what_the_lead_assigns_after_a_fail_is_named_with_its_task_and_given_to_
     assert (dev.turn.sentence, dev.writes) == ("dev fixes 01-01/T1", ("src/auth.ts",))
     assert "decisions.jsonl" not in dev.turn.inputs, "a Dev is given its specification alone"
     assert [(one.task.number, one.type) for one in source_of(phase, dev)] == [(1, "fix")]
+
+
+@pytest.mark.proves("002:282")
+def test_a_loop_is_of_the_department_whose_work_it_is_where_both_have_a_plan_of_the_number() -> (
+    None
+):
+    reviewed = [ASKS, MAJOR]
+    failed = {"gl": "post-task", "r": "FAIL", "plan": "01-01", "task": "T1", "f": ["web/in.ts"]}
+    plan, task = complete()["01-01.plan.jsonl"]
+    content = (
+        complete() | of_frontend() | {"fe-01-01.plan.jsonl": [plan, task | {"f": ["web/in.ts"]}]}
+    )
+    config = config_from({"departments": {"frontend": True}})
+    for name, lines, lacks, own in (
+        ("fe-code-review.jsonl", reviewed, "code-review.jsonl", "senior"),
+        (".qa-gate-results.jsonl", [failed], "01-01.summary.jsonl", "dev"),
+    ):
+        present = {key: value for key, value in content.items() if key != lacks} | {name: lines}
+        found = Phase(facts(present, config=config, versions=versions(name, (2, lines))))
+        turns = {one.department: one.next.agent for one in found.progress.departments if one.next}
+        assert turns == {Dept.BACKEND: own, Dept.FRONTEND: "fe-dev"}
+
+
+def test_a_lead_who_was_answered_after_the_last_fail_is_told_how_to_assign_the_work() -> None:
+    failed = [{"r": "FAIL", "fl": 1}]
+    known = versions(
+        "verification.jsonl",
+        *((order, [{"r": "FAIL", "fl": order}]) for order in (2, 3)),
+        (4, failed),
+    )
+    asked = {
+        "id": "ESC-01-01-T1", "dt": "2026-02-19T11:00:00Z", "agent": "lead", "tgt": "architect",
+        "reason": "QA remediation backend: 3rd QA FAIL, no round is left", "sev": "blocking",
+        "st": "open",
+    }  # fmt: skip
+    told = asked | {"dt": "2026-02-19T12:00:00Z", "agent": "architect", "tgt": "lead"}
+    told |= {"st": "escalated", "dec": "a new design", "reason": "a new design"}
+    changed = {"verification.jsonl": failed, "escalation.jsonl": [asked, told]}
+    assigns = turn(changed, versions=known)
+    assert assigns.sentence == "lead assigns what QA has failed"
+    assert assigns.command.startswith("yolo-fs decide assign 01-01/T1 --as lead")
+    assert "verification.jsonl" in assigns.inputs
 
 
 def test_who_is_sent_back_to_a_plan_that_is_done_is_given_it_again() -> None:

@@ -151,6 +151,8 @@ class LoopProgress:
     metrics: Metrics | None = None
     tasks: tuple[str, ...] = ()
     """Tasks that a Lead has assigned in it, `NN-MM/Tk`."""
+    department: Dept | None = None
+    """Whose work it is; None where it is the phase's."""
 
     @property
     def is_over(self) -> bool:

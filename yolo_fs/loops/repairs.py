@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from yolo_fs.escalations.fold import as_committed
@@ -22,8 +23,10 @@ from yolo_fs.evidence.facts import (
     Plan,
     Version,
     owner_lacks,
+    paths_in,
     plans_of,
     texts,
+    touches,
 )
 from yolo_fs.evidence.judged import came_later, later_than
 from yolo_fs.loops.facts import DecidedFact, Loop, LoopFacts, LoopProgress, Metrics
@@ -384,7 +387,15 @@ def _progress_of_review(
         cycles_left(facts, name, reviews),
     )
     return LoopProgress(
-        Loop.CODE_REVIEW, name, stage.state, cycles_of(reviews), left, agent, stage.what, metrics
+        Loop.CODE_REVIEW,
+        name,
+        stage.state,
+        cycles_of(reviews),
+        left,
+        agent,
+        stage.what,
+        metrics,
+        department=plan.department,
     )
 
 
@@ -487,7 +498,7 @@ def _progress_of_remediation(
     most = _QA_MOST + sum(escalations_over(facts.phase, str(plan.id), Role.LEAD) for plan in plans)
     left = max(0, most - count)
     if not failing:
-        return LoopProgress(Loop.QA, department.value, "passed", count, left)
+        return LoopProgress(Loop.QA, department.value, "passed", count, left, department=department)
     latest = max((runs[kind][-1][1] for kind in failing), key=lambda version: version.order)
     again = Role.QA_CODE if failing[0] == "qa-code" else Role.QA
     tasks = {f"{plan.id}/{task.get('id')}" for plan in plans for task in plan.tasks}
@@ -496,7 +507,9 @@ def _progress_of_remediation(
         facts, department, (count, most), latest, again, is_assigned=bool(assigned)
     )
     name, agent = department.value, name_in(role, department)
-    return LoopProgress(Loop.QA, name, state, count, left, agent, what, tasks=assigned)
+    return LoopProgress(
+        Loop.QA, name, state, count, left, agent, what, tasks=assigned, department=department
+    )
 
 
 def _state_after_fail(
@@ -545,43 +558,44 @@ def gate_remediations(facts: LoopFacts) -> Iterator[LoopProgress]:
 
     The Dev repairs it; past the limit, the Senior does.
     """
-    departments = {str(plan.id): plan.department for plan in plans_of(facts.phase)}
     for kind, level, most in _GATES:
-        runs: dict[str, list[str]] = {}
+        runs: dict[tuple[Dept, str], list[str]] = {}
         for line in facts.phase.lines_of("qa-gate-results"):
             if line.get("gl") == level:
                 name = str(line.get("plan")) + (
                     f"/{line.get('task')}" if kind is Loop.POST_TASK else ""
                 )
                 is_wrong = any(contradicted("qa-gate-results", [line]))
-                runs.setdefault(name, []).append("FAIL" if is_wrong else str(line.get("r")))
-        for name, results in runs.items():
+                key = _department_of_gate(facts.phase, line), name
+                runs.setdefault(key, []).append("FAIL" if is_wrong else str(line.get("r")))
+        for (department, name), results in runs.items():
             if fails := results.count("FAIL"):
-                department = departments.get(name.partition("/")[0], DEFAULT_DEPARTMENT)
                 more = escalations_over(facts.phase, name, Role.DEV)
                 is_passed = results[-1] != "FAIL"
                 yield _gate(kind, name, fails, most + more, department, is_passed=is_passed)
+
+
+def _department_of_gate(facts: PhaseFacts, line: Mapping[str, Any]) -> Dept:
+    """Return whose plan a gate tried: where departments share its number, the files tell."""
+    plans = [plan for plan in plans_of(facts) if str(plan.id) == str(line.get("plan"))]
+    tried = frozenset(paths_in(line.get("f")))
+    touched = [plan for plan in plans if touches(plan.files, tried)]
+    return next((plan.department for plan in (*touched, *plans)), DEFAULT_DEPARTMENT)
 
 
 def _gate(
     kind: Loop, name: str, fails: int, most: int, department: Dept, *, is_passed: bool
 ) -> LoopProgress:
     left = max(0, most - fails)
+    progress = LoopProgress(kind, name, "passed", fails, left, department=department)
     if is_passed:
-        return LoopProgress(kind, name, "passed", fails, left)
+        return progress
     if left:
-        return LoopProgress(
-            kind, name, "to be repaired", fails, left, name_in(Role.DEV, department), "Dev fixes"
-        )
-    return LoopProgress(
-        kind,
-        name,
-        LIMIT_REACHED,
-        fails,
-        0,
-        name_in(Role.SENIOR, department),
-        "2 task failures: Dev escalates",
-    )
+        dev = name_in(Role.DEV, department)
+        return replace(progress, state="to be repaired", next=dev, what="Dev fixes")
+    senior = name_in(Role.SENIOR, department)
+    what = "2 task failures: Dev escalates"
+    return replace(progress, state=LIMIT_REACHED, rounds_left=0, next=senior, what=what)
 
 
 PATCH_TASKS = 2

@@ -371,7 +371,11 @@ def _is_security_fail(escalation: EscalationProgress) -> bool:
 def loop_of(escalation: EscalationProgress, loops: Iterable[LoopProgress]) -> LoopProgress | None:
     """Return the loop that a Senior's or Lead's escalation is about; None for any other."""
     reason = escalation.last_round[0].reason
-    about = (loop for loop in loops if reason.startswith(_about(loop)))
+    about = (
+        loop
+        for loop in loops
+        if reason.startswith(_about(loop)) and loop.department in (None, escalation.department)
+    )
     return next(about, None) if escalation.origin is not Role.DEV else None
 
 
@@ -385,7 +389,8 @@ def _task_of(facts: LoopFacts, loop: LoopProgress, role: Role) -> tuple[Plan, st
     plans = [
         each
         for each in plans_of(facts.phase)
-        if each.id in (plan, task.plan if task else None) or each.department == loop.of
+        if loop.department in (None, each.department)
+        and (each.id in (plan, task.plan if task else None) or each.department == loop.of)
     ]
     ids = {each.id for each in plans}
     known = {

@@ -618,9 +618,7 @@ class _Turns(NamedTuple):
         for escalation in open_of(self.facts, status.department):
             loop = loop_of(escalation, self.loops) if escalation.is_told else None
             if loop and self._is_taken_up(escalation, status.department):
-                step = _STEP_OF_LOOP[loop.kind]
-                turn = Next(step, loop.next, STEP_BY_KEY[step].inputs, why=str(loop))
-                return _in_words(loop, turn)
+                return self._turn_in_loop(loop, _STEP_OF_LOOP[loop.kind], status.department)
             why = (
                 f"escalation {escalation.id} is {escalation.standing}: {escalation.agent} holds it"
             )
@@ -758,15 +756,18 @@ class _Turns(NamedTuple):
             return None
         plans = {str(plan.id) for plan in status.plans}
         for loop in self._loops_at_step(current.step.key):
-            if loop.of == status.department or loop.of.partition("/")[0] in plans:
-                failed = failures_of(self.facts, current.step.key, status.department)
-                inputs = dict.fromkeys(
-                    (*current.step.inputs, *(failure.file for failure in failed))
-                )
-                turn = Next(current.step.key, loop.next, tuple(inputs), why=str(loop))
-                turn = _in_words(loop, turn)
-                return turn._replace(command=self._command_to_assign(loop, status.department))
+            is_theirs = loop.department in (None, status.department)
+            is_about = loop.of == status.department or loop.of.partition("/")[0] in plans
+            if is_theirs and is_about:
+                return self._turn_in_loop(loop, current.step.key, status.department)
         return None
+
+    def _turn_in_loop(self, loop: LoopProgress, step: str, department: Dept) -> Next:
+        """Return the turn of a loop: who acts, on what, and by which command."""
+        failed = (failure.file for failure in failures_of(self.facts, step, department))
+        inputs = tuple(dict.fromkeys((*STEP_BY_KEY[step].inputs, *failed)))
+        turn = _in_words(loop, Next(step, loop.next, inputs, why=str(loop)))
+        return turn._replace(command=self._command_to_assign(loop, department))
 
     def _command_to_assign(self, loop: LoopProgress, department: Dept) -> str:
         """Return the command by which a Lead assigns what QA has failed; empty for other turns."""
