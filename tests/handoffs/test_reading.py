@@ -38,6 +38,13 @@ OK, FAIL = Reason.TEXT_FALLBACK_OK, Reason.TEXT_FALLBACK_FAIL
         ("```\n---HANDOFF---\nSTATUS: done\n```\nBye", "STATUS: done"),
         ("**---HANDOFF---**\nSTATUS: done", "STATUS: done"),
         ("---HANDOFF---\nSTATUS: <word>\n\nNow mine:\n---HANDOFF---\nSTATUS: done", "STATUS: done"),
+        ("## ---HANDOFF---\nSTATUS: done", "STATUS: done"),
+        ("\ufeff---HANDOFF---\nSTATUS: done", "STATUS: done"),
+        ("> ---HANDOFF---\n> STATUS: done\n> SUMMARY: a\n>   b", "STATUS: done\nSUMMARY: a\n  b"),
+        ('---HANDOFF---\n```json\n{"next": 1}\n```\nBye', '{"next": 1}'),
+        ('```\nls\n```\n---HANDOFF---\n\n```\n{"next": 1}\n```', '\n{"next": 1}'),
+        ("```\n---HANDOFF---\n```\nSTATUS: done", ""),
+        ("---HANDOFF---\nSTATUS: done\n\n---HANDOFF---\nSTATUS: done | blocked", "STATUS: done\n"),
         ("---HANDOFF---", ""),
         ("Write ---HANDOFF--- below.", None),
         ("--HANDOFF--\nSTATUS: done", None),
@@ -46,6 +53,14 @@ OK, FAIL = Reason.TEXT_FALLBACK_OK, Reason.TEXT_FALLBACK_FAIL
 )
 def test_the_block_is_what_follows_the_last_marker(text: str, block: str | None) -> None:
     assert block_of(text) == block
+
+
+@pytest.mark.parametrize(
+    "value", ["<agent>", "complete|needs_human", "[done | blocked | failed]", "...", "…"]
+)
+def test_a_value_of_the_form_is_none(value: str) -> None:
+    _, (fault,) = fields_of(f"STATUS: {value}\nSUMMARY: It is done | in part.")
+    assert (fault.reason, fault.at) == (Reason.EMPTY_VALUE, "/status")
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,7 @@ def is_alike(name: str) -> bool:
 
 
 MARKER = "---HANDOFF---"
+_QUOTE = re.compile(r"\s*>\s?")
 _FIELD = re.compile(
     r"[-*\s]*(?P<key>status|artifacts|next|summary)[*\s]*:[*]*(?P<value>.*)", re.IGNORECASE
 )
@@ -94,26 +95,33 @@ _ITEM = re.compile(r"\s*[-*]\s+(?P<item>\S.*)")
 _NOTHING = frozenset({"", "-", "none", "null", "n/a"})
 
 
-_PLACEHOLDER = re.compile(r"<[^<>]*>")
+_PLACEHOLDER = re.compile(r"<[^<>]*>|\[?\s*[\w-]+(?:\s*\|\s*[\w-]+)+\s*\]?|\.{3}|…")
+"""A value of a form: `<agent>`, the words to choose from, or dots."""
 
 
 def block_of(text: str) -> str | None:
     """Return the text after the last `---HANDOFF---` line that a handoff follows.
 
-    It ends at a line of dashes, at the end of a fence or at the end of the text. The last one
-    counts, and one in which nothing is filled in does not while there is another, because agents
-    quote the instruction that shows them the form.
+    It may be quoted with `>`, or hold a fence of its own. It ends at a line of dashes, at the end
+    of a fence or at the end of the text. The last one counts, and one in which nothing is filled in
+    does not while there is another, because agents quote the instruction that shows them the form.
     """
     blocks: list[list[str]] = []
-    is_open = False
+    is_open = is_quoted = is_fenced = False
     for line in text.splitlines():
-        bare = line.strip(" \t*`>")
+        bare = line.strip(" \t*`>#\ufeff")
+        inner = _QUOTE.sub("", line) if is_quoted else line
+        is_fence = inner.lstrip(" \t>").startswith("```")
         if bare == MARKER:
             blocks.append([])
-            is_open = True
+            is_open, is_quoted = True, line.lstrip().startswith(">")
+        elif is_open and is_fence and not is_fenced and not any(blocks[-1]):
+            is_fenced = True  # its own, which begins here
         elif is_open:
-            is_open = not (bare.startswith("---") or line.lstrip().startswith("```"))
-            blocks[-1] += [line] if is_open else []
+            is_open = not (is_fence or bare.startswith("---"))
+            blocks[-1] += [inner] if is_open else []
+        if is_fence and not is_open:
+            is_fenced = not is_fenced
     filled = [block for block in blocks if not _is_form(block)]
     return "\n".join((filled or blocks)[-1]) if blocks else None
 
