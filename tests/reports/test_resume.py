@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.objects import unpack
-from tests.support.teams import THREE, Team
+from tests.support.teams import EXAMPLES, THREE, Team
 from yolo_fs.phase.report import Audience, as_data, as_text
 from yolo_fs.reports.resume import resume
 
@@ -331,3 +331,29 @@ def test_a_place_that_cannot_be_written_is_only_slower(
     first = text(team)
     assert "next: architect does architecture" in first
     assert text(team) == first
+
+
+def test_who_answers_an_escalation_is_not_told_to_wait_for_it(team: Team) -> None:
+    team.begin()
+    architecture = min((EXAMPLES / "architecture/ok").iterdir())
+    team.artifact("architecture.toon", architecture.read_text())
+    team.plan()
+    asked = {
+        "id": "ESC-01-01-T1",
+        "dt": "2026-02-19T08:00:00Z",
+        "agent": "dev",
+        "reason": "The route needs a CSRF decision",
+        "sb": "beyond the authority of whoever asks",
+        "tgt": "senior",
+        "sev": "blocking",
+        "st": "open",
+        "ev": ["tried x"],
+        "rec": "use tokens",
+        "att": 1,
+    }
+    team.artifact("escalation.jsonl", json.dumps(asked) + "\n")
+    team.once()
+    said = text(team)
+    assert " answers ESC-01-01-T1" in said.split("because: ")[0]
+    assert "but first" not in said
+    assert "- 01-01/T1 waits for ESC-01-01-T1" in said, "the others are told"

@@ -230,13 +230,14 @@ def _next(report: PhaseReport) -> ReportSection:
 def _waits_of_task(
     phase: Phase, following: Next, department: DepartmentStatus | None
 ) -> list[Wait]:
-    """Return what the task of a turn waits for."""
+    """Return what the task of a turn waits for, but for what this turn itself settles."""
     task = TaskRef.parse(following.task)
     if task is None:
         return []
     owner = department.department if department else DEFAULT_DEPARTMENT
     name = name_task(phase.facts, task, owner)
-    return [wait for wait in phase.waits if wait.waiter == name]
+    waits = (wait for wait in phase.waits if wait.waiter == name)
+    return [wait for wait in waits if wait.on not in following.act]
 
 
 def _format_next_lines(
