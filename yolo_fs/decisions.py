@@ -15,6 +15,7 @@ from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.evidence.facts import PhaseFacts, plans_of
+from yolo_fs.loops.facts import ASSIGN
 from yolo_fs.loops.repairs import ACCEPT, ACCEPT_RISK
 from yolo_fs.phase.approvals import APPROVE, approved_thing
 from yolo_fs.protocol.departments import Role, name_in
@@ -25,7 +26,6 @@ from yolo_fs.system.store import make_folders
 from yolo_fs.system.text_checks import Limits
 
 LOG = "decisions.jsonl"
-ASSIGN = "assign"
 
 
 class DecisionMade(NamedTuple):

@@ -140,6 +140,26 @@ def test_a_lead_who_was_answered_after_the_last_fail_is_told_how_to_assign_the_w
     assert "verification.jsonl" in assigns.inputs
 
 
+@pytest.mark.parametrize(
+    ("decision", "agent"),
+    [
+        ({"kind": "assign", "of": "01-01/T1"}, "senior"),
+        ({"kind": "assign", "of": "01-01/T9", "task": "01-01/T1"}, "lead"),
+        ({"task": "01-01/T1"}, "senior"),
+        ({"kind": "accept", "of": "01-01", "task": "01-01/T1"}, "lead"),
+    ],
+    ids=["what it is of", "a task that there is not", "the reference's", "another"],
+)
+def test_a_lead_assigns_the_task_that_its_decision_is_of(
+    decision: dict[str, str], agent: str
+) -> None:
+    changed = {"verification.jsonl": [{"r": "FAIL", "fl": 1}]}
+    failed = versions("verification.jsonl", (2, changed["verification.jsonl"]))
+    changed |= {"decisions.jsonl": [decision | {"agent": "lead"}]}
+    known = failed | versions("decisions.jsonl", (3, changed["decisions.jsonl"]))
+    assert turn(changed, versions=known).agent == agent
+
+
 def test_who_is_sent_back_to_a_plan_that_is_done_is_given_it_again() -> None:
     whole = Phase(facts(complete()))
     assert {str(plan) for plan in plans_laid_aside(whole)} == {"01-01", "01-02"}

@@ -81,6 +81,8 @@ ROUNDS_OF: Mapping[str, tuple[str, ...]] = {
 }
 """Kind that keeps a loop going → kinds whose versions show its progress."""
 
+ASSIGN = "assign"
+"""Kind of the decision by which a Lead has a task done again."""
 _OF_FORMER = {
     kind: tuple(row.key for row in MEASURES if row.of == kind) for kind in ("plan", "summary")
 }
@@ -215,11 +217,15 @@ class LoopFacts:
         return decided.order >= order and not is_beside
 
     def assigned(self, order: int, agent: str, tasks: Collection[str]) -> tuple[str, ...]:
-        """Return on which of some tasks an agent decided after a moment of history."""
+        """Return which of some tasks an agent ordered again after a moment of history: what a
+        decision of that kind is of, or the task of one without a kind, as the reference writes it.
+        """
         named = (
-            str(line.get("task"))
+            str(line.get("of" if line.get("kind") else "task"))
             for line, version in self._decided()
-            if version.order > order and plain_name(str(line.get("agent"))) == agent
+            if version.order > order
+            and (line.get("kind") or ASSIGN) == ASSIGN
+            and plain_name(str(line.get("agent"))) == agent
         )
         return tuple(dict.fromkeys(task for task in named if task in tasks))
 
