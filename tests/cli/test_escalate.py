@@ -303,6 +303,22 @@ def test_second_resolution_is_refused(root: Path, capsys: pytest.CaptureFixture[
     assert "decided already: Path /" in said["findings"][0]["message"]
 
 
+def test_a_decision_goes_down_as_it_was_taken(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    escalate(root, capsys, "open", *message(root, BLOCKER))
+    for level in ("senior", "lead"):
+        escalate(root, capsys, "raise", NAME, "--by", level, *WORDS)
+    escalate(root, capsys, "resolve", NAME, "--by", "architect", "--decision", "Path /")
+    before = (root / LOG).read_bytes()
+    words = ("resolve", NAME, "--by", "lead", "--decision")
+    code, said = escalate(root, capsys, *words, "Strip it")
+    assert (code, said["findings"][0]["reason"]) == (Exit.FINDINGS, "state_conflict")
+    assert "decided already: Path /" in said["findings"][0]["message"]
+    assert (root / LOG).read_bytes() == before
+    assert escalate(root, capsys, *words, "Path /")[0] == Exit.DONE
+
+
 @pytest.mark.parametrize(
     "words, code",
     [

@@ -387,6 +387,14 @@ def _was_asked(escalation: EscalationProgress, line: LogEntry) -> bool:
     return escalation.standing is EscalationStage.DESCENDING and line.role in above
 
 
+def _decides_otherwise(escalation: EscalationProgress, line: LogEntry) -> bool:
+    """Return whether a line that passes a decision on says another one. The fold keeps the first;
+    those who read the log would see both.
+    """
+    is_passed_on = line.goes_down and not line.shown_by and bool(escalation.decision)
+    return is_passed_on and line.decision.split() != escalation.decision.split()
+
+
 def _report_second_decision(escalation: EscalationProgress, line: LogEntry) -> Finding:
     message = f"{escalation.id} is decided already: {escalation.decision}"
     hint = (
@@ -405,7 +413,11 @@ def _upward(escalation: EscalationProgress, line: LogEntry) -> Finding:
 
 
 def wanting(escalation: EscalationProgress, line: LogEntry) -> Iterator[Finding]:
-    """Yield what a level owes and does not say: evidence, a recommendation, later options."""
+    """Yield what a level owes and does not say: evidence, a recommendation, later options; further
+    down, the decision as it was taken.
+    """
+    if _decides_otherwise(escalation, line):
+        yield _report_second_decision(escalation, line)
     if line.goes_down or line.move:
         return
     if not line.evidence:
