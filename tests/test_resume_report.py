@@ -204,7 +204,10 @@ def test_a_department_that_has_done_its_part_is_told_so() -> None:
     [
         ("ux-architect", True),
         ("architect", True),
+        ("ux-architect-2", True),
+        ("architect-1", True),
         ("dev", False),
+        ("dev-1", False),
         ("fe-architect", False),
         ("", None),
     ],

@@ -23,7 +23,7 @@ from yolo_fs.core.timestamps import iso, moment
 from yolo_fs.evidence.facts import PhaseFacts, texts
 from yolo_fs.protocol.departments import Dept, Mode, Role, name_in
 from yolo_fs.protocol.escalation import DOWNWARD, UPWARD
-from yolo_fs.protocol.roster import AGENT_BY_NAME, plain_name
+from yolo_fs.protocol.roster import AGENT_BY_NAME, plain_name, without_number
 from yolo_fs.schemas.config import EscalationRules
 
 LOG = "escalation.jsonl"
@@ -84,7 +84,7 @@ def role_of(spelled: object) -> Role | None:
 @lru_cache(maxsize=1_000)
 def _role_of(spelled: str) -> Role | None:
     name = plain_name(spelled)
-    agent = AGENT_BY_NAME.get(name) or AGENT_BY_NAME.get(name.rstrip("0123456789").rstrip("-"))
+    agent = AGENT_BY_NAME.get(name) or AGENT_BY_NAME.get(without_number(name))
     return agent.role if agent else _OUTSIDE.get(name)
 
 

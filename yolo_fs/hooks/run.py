@@ -147,10 +147,10 @@ def _role() -> str:
     """Return the committing agent; empty for a person."""
     if announced := _read_announced_agent():
         return announced
-    from yolo_fs.protocol.roster import AGENT_BY_NAME, bare_name
+    from yolo_fs.protocol.roster import AGENT_BY_NAME, bare_name, without_number
 
     author = bare_name(_INHERITED.get(AUTHOR, ""))
-    return author if author.rstrip("0123456789").removesuffix("-") in AGENT_BY_NAME else ""
+    return author if without_number(author) in AGENT_BY_NAME else ""
 
 
 def _read_announced_agent() -> str:

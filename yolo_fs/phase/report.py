@@ -22,7 +22,7 @@ from yolo_fs.phase.progress import DepartmentStatus, Next
 from yolo_fs.phase.view import View
 from yolo_fs.phase.waits import Wait, name_task
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
-from yolo_fs.protocol.roster import AGENT_BY_NAME
+from yolo_fs.protocol.roster import AGENT_BY_NAME, without_number
 
 BUDGET = 2000
 """Default budget of a brief, in tokens."""
@@ -201,7 +201,8 @@ class PhaseReport(NamedTuple):
 
 def _is_of(agent: str, role: str) -> bool:
     row = AGENT_BY_NAME.get(agent)
-    return bool(role) and (role == agent or (row is not None and role == row.role))
+    plain = without_number(role)
+    return bool(plain) and (plain == agent or (row is not None and plain == row.role))
 
 
 def _next(report: PhaseReport) -> ReportSection:

@@ -191,6 +191,11 @@ def plain_name(spelled: str) -> str:
     return _ROLE_BY_LABEL.get(name, name)
 
 
+def without_number(name: str) -> str:
+    """Return the agent that an instance is one of: `dev-1` and `dev1` are `dev`."""
+    return name.rstrip("0123456789").removesuffix("-")
+
+
 def meant_agent(spelled: str) -> str:
     """Return the agent that a name of one's own is for: `frontend-developer` is `fe-dev`.
 

@@ -12,7 +12,7 @@ import typing
 from typing import Annotated, Literal
 
 from yolo_fs.core.reasons import Reason
-from yolo_fs.protocol.roster import AGENT_BY_NAME, plain_name
+from yolo_fs.protocol.roster import AGENT_BY_NAME, plain_name, without_number
 from yolo_fs.schemas.base import (
     Commit,
     Count,
@@ -109,7 +109,7 @@ class ResearchRequest(Message, sender=ANY, receiver="orchestrator"):
     @invariant
     def asker_is_an_agent(self) -> object:
         """`from` is a role of the roster; hosts that number their agents say which (`dev-1`)."""
-        if plain_name(self.from_).rstrip("0123456789").rstrip("-") in AGENT_BY_NAME:
+        if without_number(plain_name(self.from_)) in AGENT_BY_NAME:
             return None
         message = f"no agent is called {self.from_!r}"
         return fault(Reason.UNKNOWN_REFERENCE, message, expected="a role of the roster", at="/from")
