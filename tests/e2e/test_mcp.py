@@ -154,6 +154,23 @@ def test_a_model_reads_the_words_of_an_answer_once_and_a_valid_example(team: Tea
     within(team, use)
 
 
+def test_the_example_of_a_turn_is_that_of_the_command_and_completes_the_step(team: Team) -> None:
+    team.begin()
+    team.example("architecture/ok/backend.toon", "architecture.toon")
+    team.once()
+
+    async def use(asked: Client) -> None:
+        turn = await call(asked, "whose_turn")
+        assert turn["data"]["next"]["step"] == "design_review", turn["text"]
+        example = turn["text"].partition("A valid one:\n")[2]
+        plan = (team.root / f"{PHASE}/01-01.plan.jsonl").read_text()
+        own, shown = ([json.loads(line) for line in text.splitlines()] for text in (plan, example))
+        assert [each.get("a") for each in shown] == [each.get("a") for each in own]
+        assert all(task["spec"] for task in shown[1:])
+
+    within(team, use)
+
+
 def test_a_server_that_is_started_outside_a_repository_says_so_in_its_answers(
     team: Team, tmp_path: Path
 ) -> None:
@@ -227,6 +244,41 @@ def test_a_server_started_in_a_repository_stays_there_whatever_its_client_opens(
 ) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path / "other")], check=True)
     _with_roots(team.root, (tmp_path / "other",), _stands)
+
+
+def test_an_answer_to_a_write_says_who_commits_it_and_whether_anything_changed(team: Team) -> None:
+    path = f"{PHASE}/critique.jsonl"
+    line = json.dumps(CRITIQUE) + "\n"
+
+    async def use(asked: Client) -> None:
+        first = await call(asked, "write_artifact", path=path, text=line)
+        assert "no daemon runs" in first["text"] and "yolo-fs start" in first["text"], first
+        again = await call(asked, "write_artifact", path=path, text=line)
+        assert again["written"] and "nothing changes" in again["text"], again
+        more = await call(asked, "append_record", path=path, record=CRITIQUE | {"id": "C2"})
+        assert "line 2 written; no daemon runs" in more["text"], more
+
+    within(team, use)
+
+
+def test_nobody_writes_by_the_name_of_an_agent_that_there_is_not(team: Team) -> None:
+    path = f"{PHASE}/critique.jsonl"
+
+    async def use(asked: Client) -> None:
+        for tool, given in (
+            ("append_record", {"path": path, "record": CRITIQUE}),
+            ("write_artifact", {"path": path, "text": json.dumps(CRITIQUE) + "\n"}),
+            ("validate_artifact", {"path": path}),
+        ):
+            refused = await call(asked, tool, agent="banana", **given)
+            assert "unknown agent 'banana'" in refused.get("refused", ""), (tool, refused)
+        for action in ("open", "raise", "resolve"):
+            named = {"id": "ESC-01-01-T1", "task": "01-01/T1", "decision": "x"}
+            refused = await call(asked, "escalate", action=action, **named)
+            assert "agent is empty" in refused.get("refused", ""), (action, refused)
+
+    within(team, use)
+    assert not (team.root / path).exists()
 
 
 def test_former_names_are_answered_and_near_ones_corrected(team: Team) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
+from yolo_fs.authority.actors import check_agent
 from yolo_fs.cli.reply import Invocation, Reply, reply_of, text_of
 from yolo_fs.core.json_form import to_json, visible
 from yolo_fs.core.reasons import (
@@ -152,9 +153,8 @@ class Tools:
         command = str(turn.get("example", ""))
         if not command:
             return answer
-        from yolo_fs.checking.examples import example_for
-
-        text = visible(example_for(command.rpartition(" ")[2]))
+        printed = self._reply_as_command("schema.example", kind=command.rpartition(" ")[2])
+        text = visible(str(printed.data["text"]))
         shown = text if len(text) <= _LONGEST_EXAMPLE else text[: text.find("\n", 0) + 1]
         return replace(answer, text=f"{answer.text}\nA valid one:\n{shown}")
 
@@ -192,7 +192,8 @@ class Tools:
         """
         with self._writer(agent) as writer:
             line, left = writer.append(path, record)
-        return _answer(True, f"{safe(path)}: line {line} written", left, {"line": line})
+            then = writer.committed_by(left)
+        return _answer(True, f"{safe(path)}: line {line} written; {then}", left, {"line": line})
 
     @told
     def write_artifact(self, path: str, text: str, agent: str = "") -> ToolAnswer:
@@ -203,8 +204,10 @@ class Tools:
         are written with your host's own tools.
         """
         with self._writer(agent) as writer:
-            left = writer.write(path, text)
-        return _answer(True, f"{safe(path)}: written; the daemon commits it", left)
+            is_changed, left = writer.write(path, text)
+            then = writer.committed_by(left)
+        done = f"written; {then}" if is_changed else "that is what it says already: nothing changes"
+        return _answer(True, f"{safe(path)}: {done}", left)
 
     @told
     def check_permission(
@@ -288,7 +291,8 @@ class Tools:
         decision, instructions. Each level speaks only to the one above and below; silence never
         decides. Do not work around a blocker: report it.
         """
-        given = {"agent": bare_name(self._resolve_asker(agent)), "reason": reason}
+        who = self._resolve_asker(agent) if action == "list" else self._named(agent)
+        given = {"agent": bare_name(who), "reason": reason}
         seen = {"evidence": tuple(evidence or ()), "recommendation": recommendation}
         way = {"message_path": None, "to": ""}
         match action:
@@ -387,12 +391,15 @@ class Tools:
     def _caller(self, agent: str) -> Caller:
         from yolo_fs.mcp.writing import Caller
 
+        check_agent(agent)
         return Caller(self._start, agent)
 
     def _writer(self, agent: str) -> ArtifactWriter:
         from yolo_fs.mcp.writing import ArtifactWriter
 
-        return ArtifactWriter(self._start, self._resolve_asker(agent))
+        who = self._resolve_asker(agent)
+        check_agent(who)
+        return ArtifactWriter(self._start, who)
 
     def _reply_as_command(self, command: str, **options: Any) -> ToolAnswer:
         """Answer as a command of ours does; `command`: its module and function, `gate.why`."""

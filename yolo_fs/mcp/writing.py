@@ -14,6 +14,7 @@ from yolo_fs.authority.words import KINDS_WITH_SPEAKERS, advise_to_ask, find_wor
 from yolo_fs.checking.fix import CorrectedLine, corrected_lines, fix
 from yolo_fs.checking.validate import CheckedFile, Validator
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe
+from yolo_fs.daemon.health import health
 from yolo_fs.git.repository import Repository
 from yolo_fs.hooks.effects import Effect, Touch
 from yolo_fs.hooks.hosts import SERVED, HookInput
@@ -105,6 +106,15 @@ class ArtifactWriter:
     def __exit__(self, *_: object) -> None:
         self._validator.close()
 
+    def committed_by(self, findings: Iterable[Finding]) -> str:
+        """Return who commits what was written, and when."""
+        if errors(findings):
+            return "it is committed once the whole file is valid"
+        with Repository(self._start) as repository:
+            if health(repository).is_running:
+                return "the daemon commits it"
+        return "no daemon runs: it is committed once a person runs 'yolo-fs start'"
+
     def append(self, path: str, record: dict[str, Any]) -> tuple[int, Sequence[Finding]]:
         """Add one record as one whole line; return its number, and what is still wrong with the
         file.
@@ -141,8 +151,8 @@ class ArtifactWriter:
             raise ToolRefusedError(_refused(path, wrong, corrected))
         return number, judged.findings
 
-    def write(self, path: str, text: str) -> Sequence[Finding]:
-        """Write a whole artifact; return what is to be known about it.
+    def write(self, path: str, text: str) -> tuple[bool, Sequence[Finding]]:
+        """Write a whole artifact; return whether that changed it, and what is to be known about it.
 
         Raises:
             YoloError: NO_SPACE, STORAGE_FAILED, NOT_REGULAR.
@@ -152,9 +162,9 @@ class ArtifactWriter:
         self._refuse_secrets(path, data)
         judged = self._checked(full, path, data)
         findings = judged.findings
+        there = read(root, os.path.relpath(full, root), self._validator.max_bytes)
+        before = b"" if isinstance(there, Finding) else there.data
         if (kind := _kind_of(root, full)) in KINDS_WITH_SPEAKERS:
-            there = read(root, os.path.relpath(full, root), self._validator.max_bytes)
-            before = b"" if isinstance(there, Finding) else there.data
             files = (self._checked(full, path, before), judged)
             self._refuse_anothers_word(
                 kind, *([record.value for record in file.records] for file in files)
@@ -163,7 +173,7 @@ class ArtifactWriter:
             corrected = self._corrected(full, judged)
             raise ToolRefusedError(_refused(path, errors(findings), corrected))
         write_atomic(full, data, root=root, mode=SHARED)
-        return findings
+        return data != before, findings
 
     def _full(self, path: str) -> tuple[str, str]:
         """Return the work tree, and where an artifact lies in it that this agent may write."""
