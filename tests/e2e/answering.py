@@ -46,7 +46,11 @@ def main() -> None:
     elif "`Decision: `" in agent.brief:
         assert "Run: " not in agent.brief
         is_asked = "passes the decision" not in agent.brief
-        say("Escalate: Blue or red? | Blue | Red" if is_asked else "Decision: Blue")
+        say(
+            "Escalate: Blue or red? | Blue | Red"
+            if is_asked
+            else "Decision: It is Blue, as I was told"
+        )
     elif "Run: " in agent.brief and "passes the decision" not in agent.brief:
         name = re.findall(r"ESC-[-\w]+", agent.brief)[0]
         words = (

@@ -317,6 +317,16 @@ class Escalations:
             request = request._replace(shown_by=oid[:SHORT])
         return self._move(name, lambda escalation, _: resolved(request, to, escalation), request)
 
+    def decision_going_down(self, name: EscalationId) -> str:
+        """Return the decision that an escalation goes down with; empty while it has none.
+
+        Raises:
+            YoloError: UNKNOWN_NAME for its phase.
+        """
+        known, _ = self.list(find_phase(self._repository.root, name.task.plan.phase))
+        going = (each for each in known if each.standing is EscalationStage.DESCENDING)
+        return next((each.decision for each in going if each.id == name), "")
+
     def _require_task(self, task: TaskRef) -> None:
         """Reject a task that no plan of its phase has, once there is a plan."""
         phase = find_phase(self._repository.root, task.plan.phase)
