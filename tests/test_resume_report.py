@@ -93,7 +93,8 @@ def test_the_next_task_comes_with_its_words_its_inputs_and_its_files() -> None:
     assert shown["next"] == {
         "agent": "dev", "step": "implementation", "task": "01-02/T1", "department": "backend", "action": "sign tokens",
         "inputs": ["enriched plan", "test files"], "files": [f"{FOLDER}/01-02.plan.jsonl"],
-        "waits_for": [], "why": "", "command": "", "act": "", "writes": ["src/login.ts"], "example": "",
+        "waits_for": [], "why": "", "command": "", "act": "", "writes": ["src/login.ts"], "commit": "feat(01-02): T1 …",
+        "example": "",
     }  # fmt: skip
 
 

@@ -204,6 +204,8 @@ def _show_next(
             example = f" ('{turn['example']}' prints a valid one)" if turn["example"] else ""
             writes = ", ".join(spelled_below(below, path) for path in turn["writes"])
             console.print(f"  write: {safe(writes, 500)}{example}")
+        if turn["commit"]:
+            console.print(f"  commit: {turn['commit']}")
         for path in filter(data["refused"].get, turn["writes"]):
             sentence = f"{spelled_below(below, path)} is {data['refused'][path]}"
             console.print(f"  {safe(sentence, 500)}")

@@ -63,8 +63,7 @@ def _lines(
         yield "Commit nothing: your source is committed for you once you end."
     elif any(not _is_artifact(path) for path in act.writes) and act.task:
         yield "Commit the source yourself:"
-        kind = "feat" if act.turn.step == "implementation" else "fix"
-        yield f"    yolo-fs commit --task {act.task} --type {kind} -m 'what was done'"
+        yield f"    yolo-fs commit --task {act.task} --type {act.commit_type} -m 'what was done'"
     if any(map(_is_artifact, act.writes)):
         yield "What lies below .yolo-planning/ is committed for you once it is valid."
     yield from _list("Your step still lacks", act.lacks)

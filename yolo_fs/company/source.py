@@ -27,7 +27,7 @@ def source_of(phase: Phase, act: Act) -> Iterator[SourceCommit]:
     sends back, or the tests that the test plan of the branch names.
     """
     if own := TaskRef.parse(act.task):
-        yield SourceCommit(own, "feat" if act.turn.step == "implementation" else "fix")
+        yield SourceCommit(own, act.commit_type)
     elif act.role == Role.TESTER:
         for filed in phase.facts.of_kind("test-plan", act.department):
             for line in filed.lines:

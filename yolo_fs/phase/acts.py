@@ -56,6 +56,19 @@ class Act(NamedTuple):
         return self.turn.task if TaskRef.parse(self.turn.task) else ""
 
     @property
+    def commit_type(self) -> str:
+        """Type of the commits that do its task: what is new, or what is mended."""
+        return "feat" if self.turn.step == _IMPLEMENTATION else "fix"
+
+    @property
+    def commit(self) -> str:
+        """Subject of the commit of its source, up to what was done; empty where it leaves none."""
+        is_source = self.role == Role.DEV and any(classify(path) is None for path in self.writes)
+        of_plan = f"{self.commit_type}({self.plan}): "
+        task = TaskRef.parse(self.turn.task)
+        return f"{of_plan}{f'T{task.number} ' if task else ''}…" if is_source and self.plan else ""
+
+    @property
     def example(self) -> str:
         """Command that prints a valid artifact for what it writes; empty for none."""
         return next(
@@ -75,6 +88,7 @@ class Act(NamedTuple):
             "command": turn.command,
             "inputs": list(turn.inputs),
             "writes": list(self.writes),
+            "commit": self.commit,
             "example": self.example,
         }
 

@@ -267,6 +267,8 @@ def _format_next_lines(
     if act.writes:
         example = f" ('{act.example}' prints a valid one)" if act.example else ""
         yield f"write: {', '.join(map(spelled, act.writes))}{example}"
+    if act.commit:
+        yield f"commit: {act.commit}"
     role = report.asker.role
     if role and role_of(role) is None:
         hint = hint_for_unknown(role, AGENT_BY_NAME).partition(" There are")[0]
