@@ -74,10 +74,9 @@ def _record(branch: Branch, name: EscalationId, agent: str, move: str, text: str
     request = EscalationRequest(agent=agent, reason=why)
     if move == "Decision":
         # Who passes a decision on says it in words of its own; what was decided stands.
-        own = safe(text, 1000)
-        decided = service.decision_going_down(name)
-        said = {"instructions": (own,)} if decided not in ("", own) else {}
-        service.resolve(name, request._replace(decision=decided or own, **said))
+        own, decided = safe(text, 1000), service.decision_going_down(name)
+        said = (own,) if decided not in ("", own) else ()
+        service.resolve(name, request._replace(decision=decided or own, instructions=said))
     elif move:
         best = options[0] if options else why
         full_request = request._replace(
