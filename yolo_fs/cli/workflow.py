@@ -189,13 +189,17 @@ def _show_next(
 ) -> None:
     """`below`: the folder of the repository that the asker stands in."""
     for name, turn in (("phase", data["next"]), *data["departments"].items()):
-        for need in data["waits"].get(name, ()):
+        waits = data["waits"].get(name, ())
+        for need in waits:
             console.print(f"{name:10} waits for {safe(need, 400)}")
         if turn is None:
             console.print(f"{name:10} nobody")
             continue
-        line = f"{name:10} {turn['sentence']} from {', '.join(turn['inputs'])}"
+        then = "then " if waits else ""
+        line = f"{name:10} {then}{turn['sentence']} from {', '.join(turn['inputs'])}"
         console.print(safe(line, 500))
+        if name != "phase" and turn == data["next"]:
+            continue  # the line of the phase has the rest
         if turn["why"]:
             console.print(f"  because: {safe(turn['why'], 300)}")
         if turn["command"]:
