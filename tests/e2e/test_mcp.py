@@ -21,6 +21,7 @@ from tests.support.teams import EXAMPLES, Team
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Exit
 from yolo_fs.mcp.parameters import ANSWERS
+from yolo_fs.mcp.spelling import name_tools
 from yolo_fs.mcp.tools import ToolRefusedError, told
 
 if TYPE_CHECKING:  # a second of imports, which only the worker that runs these tests shall wait for
@@ -259,6 +260,52 @@ def test_an_answer_to_a_write_says_who_commits_it_and_whether_anything_changed(t
         assert "line 2 written; no daemon runs" in more["text"], more
 
     within(team, use)
+
+
+@pytest.mark.parametrize(
+    ("command", "tool"),
+    [
+        ("run: yolo-fs phase sign-off 1", "run: `task` action=sign-off phase=1"),
+        (
+            "with 'yolo-fs phase sign-off N --as lead'; any",
+            "with `task` action=sign-off phase=N; any",
+        ),
+        (
+            "run: yolo-fs decide assign 01-01/T1 --as lead --reason …",
+            "run: `task` action=assign task=01-01/T1 agent=lead reason …",
+        ),
+        (
+            "run: yolo-fs escalate resolve ESC-01-01-T1 --by lead --decision 'no VAT'",
+            "run: `escalate` action=resolve id=ESC-01-01-T1 agent=lead decision='no VAT'",
+        ),
+        (
+            "('yolo-fs schema example a.jsonl' prints a valid one)",
+            "(`whose_turn` prints a valid one)",
+        ),
+        ("lacks it  → yolo-fs status", "lacks it  → `team_status`"),
+        ("'yolo-fs workflow next --phase N' names that", "`whose_turn` names that"),
+        ("# yolo-fs resume\nphase", "# yolo-fs resume\nphase"),
+        ("yolo-fs answer ESC-01-01-T1 CHOICE", "yolo-fs answer ESC-01-01-T1 CHOICE"),
+        ("a person makes a phase with 'yolo-fs phase new SLUG'.",) * 2,
+    ],
+)
+def test_a_model_that_sees_tools_alone_is_told_the_tool_and_not_the_command(
+    command: str, tool: str
+) -> None:
+    assert name_tools(command) == tool
+
+
+def test_a_lead_has_a_task_done_again_by_tools_alone(team: Team) -> None:
+    async def use(asked: Client) -> None:
+        words = {"action": "assign", "task": "01-01/T1", "agent": "lead"}
+        assert "reason is empty" in (await call(asked, "task", **words))["refused"]
+        other = await call(asked, "task", **(words | {"agent": "dev", "reason": "QA"}))
+        assert "dev does not decide on task 01-01/T1" in other["refused"], other
+        assert (await call(asked, "task", **words, reason="QA: it fails"))["done"]
+
+    within(team, use)
+    (line,) = (team.root / f"{PHASE}/decisions.jsonl").read_text().splitlines()
+    assert (json.loads(line)["kind"], json.loads(line)["of"]) == ("assign", "01-01/T1")
 
 
 def test_nobody_writes_by_the_name_of_an_agent_that_there_is_not(team: Team) -> None:

@@ -401,7 +401,7 @@ def hooked(team: Team, told: dict[str, Any]) -> str:
 def test_a_tool_of_an_agents_host_does_it_for_the_lead_alone(team: Team) -> None:
     work(team)
     answer = Tools(str(team.root)).whose_turn("1")
-    assert "run: yolo-fs phase sign-off 1" in answer.text
+    assert "run: `task` action=sign-off phase=1" in answer.text
     with pytest.raises(ToolRefusedError, match="the Lead's step"):
         Tools(str(team.root)).task("sign-off", phase="1", agent="dev-1")
     with pytest.raises(ToolRefusedError, match="say who you are"):

@@ -59,10 +59,11 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
         "agent": _AGENT,
     },
     "task": {
-        "action": "claim, release and sign-off need agent; claim needs task too; sign-off is the "
-        "Lead's; claims and summary need nothing.",
+        "action": "claim, release, assign and sign-off need agent; claim and assign need task too; "
+        "assign and sign-off are the Lead's; claims and summary need nothing.",
         "task": "The task, such as 01-02/T3; for release: empty for all of yours.",
         "files": "For claim: the files that the task changes; empty for those of its plan.",
+        "reason": "For assign: why the task is done again.",
         "phase": f"For sign-off. {_PHASE}",
         "agent": _AGENT,
     },

@@ -28,6 +28,7 @@ from yolo_fs.core.reasons import (
 )
 from yolo_fs.git.repository import Repository
 from yolo_fs.mcp.refusal import ToolRefusedError
+from yolo_fs.mcp.spelling import name_tools
 from yolo_fs.protocol.roster import bare_name
 
 if TYPE_CHECKING:  # a host waits for us at its start: what a tool needs is imported when it is used
@@ -76,13 +77,12 @@ def told(function: Callable[_P, _R]) -> Callable[_P, _R]:
             return function(*arguments, **named)
         except YoloError as error:
             hint = f"\nNext: {safe(error.hint, 500)}" if error.hint else ""
-            raise ToolRefusedError(
-                f"{error.reason.value}: {safe(error.message, 900)}{hint}"
-            ) from None
+            why = f"{error.reason.value}: {safe(error.message, 900)}{hint}"
+            raise ToolRefusedError(name_tools(why)) from None
         except (ValueError, RecursionError) as error:  # a NUL or a lone surrogate in a text
             raise ToolRefusedError(f"{Reason.BAD_NAME.value}: {safe(str(error), 300)}") from None
-        except ToolRefusedError:
-            raise
+        except ToolRefusedError as refusal:
+            raise ToolRefusedError(name_tools(str(refusal))) from None
         except Exception as defect:  # the library would tell its name alone
             what = (
                 f"{Reason.INTERNAL_ERROR.value}: {type(defect).__name__}: {safe(str(defect), 300)}"
@@ -145,7 +145,7 @@ class Tools:
         still lacks.
 
         A step is complete when its artifact is committed, not when somebody says so. Where a
-        command is named, it carries the step out: a sign-off is the action sign-off of task.
+        tool is named, it carries the step out. A command of `yolo-fs` is run by a person.
         phase: its number, such as 1; empty for the one that is worked on.
         """
         answer = self._reply_as_command("workflow.next_", phase=self._phase(phase))
@@ -313,19 +313,21 @@ class Tools:
     @told
     def task(
         self,
-        action: Literal["claims", "claim", "release", "summary", "sign-off"],
+        action: Literal["claims", "claim", "release", "summary", "assign", "sign-off"],
         task: str = "",
         files: list[str] | None = None,
+        reason: str = "",
         phase: str = "",
         agent: str = "",
     ) -> ToolAnswer:
         """Claim a task so that no two agents change one file at once, give it back, sum up what
-        was done, or sign a phase off.
+        was done, have a task done again, or sign a phase off.
 
         claim: task (NN-MM/Tk) and agent, an instance such as dev-1; done is false, with the
         holder, while another has one of its files. release: task, or all of yours. summary:
         what plans and departments come to. A task is done when a commit names it: `feat(01-02):
-        T3 what was done`. sign-off: the Lead's last step; commits state.json and ROADMAP.md, or
+        T3 what was done`. assign: a Lead has a task done again after a FAIL, with a reason.
+        sign-off: the Lead's last step; commits state.json and ROADMAP.md, or
         names what is missing. phase: its number; empty for the one that is worked on.
         """
         who = self._named(agent) if action in _NAMED else ""
@@ -339,6 +341,13 @@ class Tools:
                 return self._reply_as_command("task.release", wanted=task or None, agent=who)
             case "summary":
                 return self._reply_as_command("task.summary", plan=None, phase=None)
+            case "assign" if not reason:
+                raise ToolRefusedError(
+                    "missing_key: reason is empty\nNext: say why the task is done again."
+                )
+            case "assign":
+                told = {"task": task, "agent": who, "reason": reason, "phase": phase}
+                return self._reply_as_command("decide.assign_", **told)
             case "sign-off":
                 more = {"number": phase, "agent": who, "dry_run": False}
                 return self._reply_as_command("phase.sign_off", **more)
@@ -410,7 +419,7 @@ class Tools:
 
 _LONGEST_EXAMPLE = 1_500
 """Characters of an example that a turn is told with; of a longer one its first line."""
-_NAMED = ("claim", "release", "sign-off")
+_NAMED = ("claim", "release", "assign", "sign-off")
 """Actions of `task` that an agent does in its own name."""
 _NO_FIELDS = dict.fromkeys(
     ("from_role", "to_role", "trigger", "objective", "blocking_rule", "session_id", "task_file",
@@ -459,10 +468,10 @@ def _answer(
 ) -> ToolAnswer:
     faults = [_fault(finding) for finding in findings]
     lines = "".join(f"\n- {fault.text}" for fault in faults)
-    return ToolAnswer(is_yes, visible(f"{text}{lines}"), faults, visible(data or {}))
+    return ToolAnswer(is_yes, visible(name_tools(f"{text}{lines}")), faults, visible(data or {}))
 
 
 def _fault(finding: Finding) -> ToolFault:
     level = "warning" if finding.level is Level.WARNING else "error"
     path, at, text = map(safe_lines, (finding.path, finding.at, str(finding)))
-    return ToolFault(level, finding.reason.value, path, finding.line, at, text)
+    return ToolFault(level, finding.reason.value, path, finding.line, at, name_tools(text))
