@@ -65,7 +65,7 @@ _LOCKS = _Job(
             "`system/journal.py`, `git/objects.py`, `git/packs.py`: a folder",
             (
                 "yolo_fs.system.journal:Journal._alone>flock",
-                "yolo_fs.git.objects:ObjectStore.unnamed>flock",
+                "yolo_fs.git.objects:ObjectStore.hold_packs_back>flock",
                 "yolo_fs.git.packs:_try_flock>flock",
             ),
             "the folder itself is locked, so nothing is left behind; filelock opens a file for writing",

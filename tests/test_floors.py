@@ -50,7 +50,7 @@ DOORS = {
     "rich": "yolo_fs/cli/",
     "jinja2": "yolo_fs/system/templates.py",
     "mcp": "yolo_fs/mcp/server.py",
-    "nats": "yolo_fs/system/bell.py",
+    "nats": "yolo_fs/system/notifier.py",
     "starlette": "yolo_fs/web/",
     "uvicorn": "yolo_fs/web/",
 }

@@ -24,7 +24,7 @@ from yolo_fs.artifacts.catalogue import Kind, artifact_of, find_kind
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.examine import examine
 from yolo_fs.artifacts.export import BEYOND_JSON_SCHEMA
-from yolo_fs.artifacts.table import ARTIFACTS, Meeting, by_kind
+from yolo_fs.artifacts.table import ARTIFACTS, MergeStrategy, by_kind
 from yolo_fs.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.cli import hook_fast
 from yolo_fs.core.reasons import Level, Reason, errors
@@ -295,8 +295,8 @@ def try_merge(data: bytes) -> Iterator[Difference]:
 
 
 MERGED_KINDS = tuple(
-    next(row.kind for row in ARTIFACTS if row.meets is meeting)
-    for meeting in (Meeting.BY_ID, Meeting.APPEND)
+    next(row.kind for row in ARTIFACTS if row.merge_strategy is strategy)
+    for strategy in (MergeStrategy.BY_ID, MergeStrategy.APPEND)
 )
 """A kind of file for each way in which records meet."""
 

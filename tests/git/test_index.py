@@ -780,7 +780,7 @@ def following(one: Engine) -> Engine:
 def waiting(one: Engine) -> Conversation:
     """Return the git that waits with the next draft."""
     one.follower._drafter.submit(lambda: None).result()
-    begun = one.follower._begun
+    begun = one.follower._prefetched
     assert begun is not None
     return begun.writer
 
@@ -860,4 +860,4 @@ def test_nothing_waits_after_the_end_nor_beside_a_single_commit(
     single = following(engine(user))
     single.put(PLAN, LINE * 7)
     single.follower._drafter.submit(lambda: None).result()
-    assert single.follower._begun is None
+    assert single.follower._prefetched is None

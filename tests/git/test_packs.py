@@ -547,7 +547,7 @@ def test_no_pack_is_handed_over_while_somebody_writes_or_a_gc_is_at_work(
     one = engine(user)
     put(one, 2)
     merger = PackMerger(one.repository)
-    with one.repository.objects.unnamed():
+    with one.repository.objects.hold_packs_back():
         assert not merger.hand_over(older_than_s=0)
     lock = collecting(user)
     assert not merger.hand_over(older_than_s=0)

@@ -43,8 +43,8 @@ def root(tmp_path: Path) -> Path:
     return tmp_path.resolve()
 
 
-def reader(root: Path, tell: Callable[..., object] = lambda *_: None, **limits: int) -> Reader:
-    return Reader(str(root), str(root), Limits(**limits), tell)
+def reader(root: Path, emit: Callable[..., object] = lambda *_: None, **limits: int) -> Reader:
+    return Reader(str(root), str(root), Limits(**limits), emit)
 
 
 def read(

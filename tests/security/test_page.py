@@ -33,7 +33,7 @@ OPENS = {
     "observer/following.py": "a Unix socket in `.git/yolo-fs`",
     "observer/switchboard.py": "a Unix socket in `.git/yolo-fs`",
     "system/ask.py": "a Unix socket in `.git/yolo-fs`",
-    "system/bell.py": "connections to the NATS servers that you named",
+    "system/notifier.py": "connections to the NATS servers that you named",
     "web/server.py": "a listener on 127.0.0.1",
 }
 """Module that opens sockets → how the page says so."""

@@ -107,11 +107,11 @@ def test_credentials_that_expired_are_told_without_a_prompt_and_nothing_is_lost(
 
 def test_two_clones_of_one_name_publish_nothing_twice(clones: Clones, bare: Path) -> None:
     a, b = clones
-    name = a.meeting.membership.clone
+    name = a.synchronizer.membership.clone
     agreed = [*Path(user_config_path()).parent.glob("teams/*.json")]
     for kept in (Path(b.repository.own_dir, "team.json"), *agreed):
         kept.write_text(json.dumps({**json.loads(kept.read_text()), "clone": name}))
-    assert b.meeting.membership.clone == name
+    assert b.synchronizer.membership.clone == name
     a.write(GAPS, gap(1))
     b.write(GAPS, gap(2))
     settle(*clones)
@@ -130,7 +130,7 @@ def test_a_lease_that_is_torn_or_from_the_future_stops_its_department_and_can_be
     a, _ = clones
     a.write(PLAN, plan("Tokens"))
     a.lane.exchange()
-    a.git("checkout", "-q", "--detach", a.meeting.team_tip() or "")
+    a.git("checkout", "-q", "--detach", a.synchronizer.team_tip() or "")
     a.place(path_of("backend"), content)
     a.git("add", "-f", path_of("backend"))
     a.git("commit", "-q", "-m", "torn")
@@ -139,7 +139,7 @@ def test_a_lease_that_is_torn_or_from_the_future_stops_its_department_and_can_be
     a.write(GAPS, gap(1))
     assert [each.reason for each in a.lane.exchange().held] == [Reason.LEASE_HELD]
 
-    a.lane.pass_lease("backend", a.meeting.membership.clone, backend(a))
+    a.lane.pass_lease("backend", a.synchronizer.membership.clone, backend(a))
     a.lane.exchange()
     assert at_remote(bare, "log", "-1", "--format=%s", BRANCH).strip() == "docs(01): gaps"
 
@@ -150,7 +150,7 @@ def test_what_is_no_artifact_and_what_is_invalid_on_the_team_branch_goes_nowhere
     a, b = clones
     a.write(PLAN, plan("Tokens"))
     settle(*clones)
-    a.git("checkout", "-q", "--detach", a.meeting.team_tip() or "")
+    a.git("checkout", "-q", "--detach", a.synchronizer.team_tip() or "")
     a.place("src/evil.py", "import os\n")
     a.place(GAPS, "no json\n")
     a.git("add", "-f", "-A")

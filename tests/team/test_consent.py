@@ -62,14 +62,14 @@ def test_status_names_a_team_that_nobody_has_joined(
 
 def test_whoever_agreed_elsewhere_is_asked_again(clones: Clones, tmp_path: Path) -> None:
     a, _ = clones
-    name = a.meeting.membership.clone
+    name = a.synchronizer.membership.clone
     a.close()
     shutil.copytree(a.root, tmp_path / "copy")
     shutil.move(a.root, tmp_path / "moved")
     for place in ("copy", "moved"):
         tree = CloneTree(tmp_path / place)
         assert "yolo-fs team join origin" in refusal(tree).hint
-        assert tree.join_remote().meeting.membership.clone != name
+        assert tree.join_remote().synchronizer.membership.clone != name
         tree.close()
 
 
@@ -80,7 +80,7 @@ def test_another_address_of_the_remote_was_not_agreed_to(
     a, _ = clones
     a.git("config", key, str(tmp_path / "other.git"))
     assert str(tmp_path / "other.git") in refusal(a).message
-    assert a.join_remote().meeting.membership.remote == "origin"
+    assert a.join_remote().synchronizer.membership.remote == "origin"
 
 
 def test_another_machine_and_another_user_have_agreed_to_nothing(

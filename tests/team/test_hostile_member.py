@@ -13,7 +13,7 @@ import pytest
 from tests.team.work_trees import GAPS, PHASE, PLAN, Clones, CloneTree, gap, plan
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Reason, YoloError
-from yolo_fs.team import meeting
+from yolo_fs.team import synchronizer
 from yolo_fs.team.overview import TeamObserver
 from yolo_fs.team.reconcile import read_lease
 from yolo_fs.workspace.settings import load
@@ -81,7 +81,7 @@ def test_what_is_no_lease_is_held_by_nobody_known_and_breaks_nothing(
     held = a.lane.exchange().held
     b.meet()
 
-    lease = a.meeting.lease_at(a.meeting.team_tip(), "backend")
+    lease = a.synchronizer.lease_at(a.synchronizer.team_tip(), "backend")
     assert (lease.holder[0], lease.epoch) == ("?", 0)
     assert [(each.path, each.reason, each.what[:10]) for each in held] == [
         (GAPS, Reason.LEASE_HELD, "backend: ?")
@@ -154,7 +154,7 @@ def test_of_many_versions_few_stand_in_memory_and_wrong_ones_keep_no_other_waiti
     clones: Clones, bare: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, _ = clones
-    monkeypatch.setattr(meeting, "_AT_ONCE_BYTES", 1_000)
+    monkeypatch.setattr(synchronizer, "_AT_ONCE_BYTES", 1_000)
     wrong = {f"{PHASE}/01-{number:02}.summary.jsonl": b'{"x":1}\n' * 200 for number in range(1, 6)}
     pushes(bare, {**wrong, GAPS: (gap(1) + "\n").encode()})
     pushes(bare, {PLAN: (plan("Tokens") + "\n").encode()})
@@ -205,7 +205,7 @@ def test_an_origin_that_its_commit_does_not_bear_out_is_not_copied(
     a, _ = shown
     a.write(PLAN, plan("Tokens"))
     a.meet()
-    victim = a.meeting.membership.clone
+    victim = a.synchronizer.membership.clone
     known = a.git("rev-parse", "HEAD").strip()
     named = known if commit == "without it" else commit
     message = f"docs(01): gaps\n\n{TRAILERS}\nYolo-Origin: {victim}/{named}\n"
@@ -223,8 +223,8 @@ def test_an_origin_that_is_true_is_copied_and_counted(shown: Clones) -> None:
     a.write(GAPS, gap(1))
     a.meet()
     b.meet()
-    assert origin_of(b) == f"{a.meeting.membership.clone}/{a.git('rev-parse', 'HEAD').strip()}"
-    assert counted(b)[a.meeting.membership.clone] == 1
+    assert origin_of(b) == f"{a.synchronizer.membership.clone}/{a.git('rev-parse', 'HEAD').strip()}"
+    assert counted(b)[a.synchronizer.membership.clone] == 1
 
 
 def test_a_clone_that_shows_nobody_its_branch_is_counted_by_its_word_and_not_copied(
@@ -234,8 +234,8 @@ def test_a_clone_that_shows_nobody_its_branch_is_counted_by_its_word_and_not_cop
     a.write(GAPS, gap(1))
     a.meet()
     b.meet()
-    assert counted(b)[a.meeting.membership.clone] == 1
-    assert origin_of(b) == f"main/{b.meeting.team_tip()}"
+    assert counted(b)[a.synchronizer.membership.clone] == 1
+    assert origin_of(b) == f"main/{b.synchronizer.team_tip()}"
 
 
 def test_time_and_leases_do_not_grow_with_what_is_pushed(clones: Clones, bare: Path) -> None:
@@ -244,8 +244,8 @@ def test_time_and_leases_do_not_grow_with_what_is_pushed(clones: Clones, bare: P
     a.lane.exchange()
 
     def needed() -> float:
-        tip, began = a.meeting.team_tip(), time.perf_counter()
-        a.meeting.lease_at(tip, "backend")
+        tip, began = a.synchronizer.team_tip(), time.perf_counter()
+        a.synchronizer.lease_at(tip, "backend")
         return time.perf_counter() - began
 
     needed()

@@ -46,9 +46,9 @@ def test_a_version_twice_and_one_of_who_does_not_hold_the_lease_are_found(
 ) -> None:
     _, b = clones
     b.lane.exchange()
-    tip = b.meeting.team_tip() or ""
+    tip = b.synchronizer.team_tip() or ""
     origin = b.git("log", "-1", "--format=%(trailers:key=Yolo-Origin,valueonly)", tip).strip()
-    other = f"{b.meeting.membership.clone}/{origin.partition('/')[2]}"
+    other = f"{b.synchronizer.membership.clone}/{origin.partition('/')[2]}"
     parent = tip
     for trailer, before in ((origin, f"{tip}~1"), (other, tip)):
         text = f"docs(01): gaps\n\nYolo-Artifact: gap\nYolo-Origin: {trailer}\n"
@@ -57,4 +57,4 @@ def test_a_version_twice_and_one_of_who_does_not_hold_the_lease_are_found(
 
     found = judged(bare, clones)
     assert any("is there 2 times" in each for each in found)
-    assert any(f"of {b.meeting.membership.clone}, under epoch 1" in each for each in found)
+    assert any(f"of {b.synchronizer.membership.clone}, under epoch 1" in each for each in found)

@@ -41,7 +41,7 @@ def settle(*clones: CloneTree) -> None:
         moved = [clone.meet() for clone in clones]
         if not any(moved):
             return
-    raise AssertionError([clone.meeting.standing() for clone in clones])
+    raise AssertionError([clone.synchronizer.standing() for clone in clones])
 
 
 def at_remote(bare: Path, *arguments: str) -> str:
@@ -111,7 +111,7 @@ def test_the_commits_that_a_summary_names_count_elsewhere_where_the_branch_came_
 
     assert b.committed(SUMMARY) == a.committed(SUMMARY)
     assert commits_named(b) == ({source} if with_source else set())
-    line = f"refs/yolo/lines/{a.meeting.membership.clone}"
+    line = f"refs/yolo/lines/{a.synchronizer.membership.clone}"
     assert (line in at_remote(bare, "for-each-ref", "--format=%(refname)")) is with_source
 
     a.git("commit", "-q", "--amend", "--no-edit")  # the line is the clone's own: it may go back
@@ -129,11 +129,11 @@ def test_who_leaves_may_take_away_what_is_there_for_it_alone(
     a.write(GAPS, gap(1))
     lane = a.lane
     lease = next(lease for lease in lane.leases() if lease.dept == "backend")
-    lane.pass_lease("backend", a.meeting.membership.clone, lease)
-    lane.beat()
+    lane.pass_lease("backend", a.synchronizer.membership.clone, lease)
+    lane.renew_leases()
     settle(a, b)
     b.write(GAPS, gap(1), gap(2))
-    others = f"refs/yolo/lines/{b.meeting.membership.clone}"
+    others = f"refs/yolo/lines/{b.synchronizer.membership.clone}"
     b.write(PLAN, plan("Tokens"))
     assert "refs/yolo/leases/backend" in at_remote(bare, "for-each-ref")
 
@@ -177,7 +177,7 @@ def test_a_push_whose_acknowledgement_was_lost_is_not_repeated(clones: Clones, b
     a, b = clones
     a.write(GAPS, gap(1))
     a.lane.exchange()
-    a.git("update-ref", "-d", a.meeting.membership.ref)
+    a.git("update-ref", "-d", a.synchronizer.membership.ref)
     a.write(GAPS, gap(1), gap(2))
     settle(*clones)
 
@@ -305,7 +305,7 @@ def test_a_lane_that_knows_the_remote_offers_before_it_looks_and_one_merge_holds
 
     left = lane.exchange()  # its first offer comes too late for the list
 
-    assert a.meeting.standing().merges and not left.waiting
+    assert a.synchronizer.standing().merges and not left.waiting
     assert "Tokens" in at_remote(bare, "show", f"{BRANCH}:{PLAN}")
     settle(a, b)
     assert_agreed(bare, a, b)
@@ -333,7 +333,7 @@ def test_a_commit_of_ours_is_no_reason_to_look_at_a_remote_at_once_and_one_of_th
         assert link.is_due() is at_once
         look()
         assert not link.is_due()
-        tree.git("update-ref", tree.meeting.membership.ref, "HEAD")
+        tree.git("update-ref", tree.synchronizer.membership.ref, "HEAD")
         assert link.is_due()
         look()
         link.close()  # as when the configuration has changed

@@ -15,7 +15,7 @@ from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git.refs import Remote
 from yolo_fs.git.runner import GitOutput
-from yolo_fs.team.lane import Exchange
+from yolo_fs.team.lane import ExchangeResult
 from yolo_fs.team.reconcile import TeamLease, path_of, read_lease
 
 DECISIONS = f"{PHASE}/decisions.jsonl"
@@ -29,7 +29,7 @@ def backend(clone: CloneTree) -> TeamLease:
 
 
 def take(clone: CloneTree) -> TeamLease:
-    return clone.lane.pass_lease("backend", clone.meeting.membership.clone, backend(clone))
+    return clone.lane.pass_lease("backend", clone.synchronizer.membership.clone, backend(clone))
 
 
 def published(bare: Path) -> list[str]:
@@ -83,7 +83,7 @@ def test_a_silent_holder_is_followed_and_what_it_writes_when_it_wakes_waits(
     a.write(GAPS, gap(1), gap(2))  # frozen before it could be published
     assert b.lane.is_silent(lease._replace(ttl_s=1))
 
-    taken = b.lane.pass_lease("backend", b.meeting.membership.clone, lease)
+    taken = b.lane.pass_lease("backend", b.synchronizer.membership.clone, lease)
     b.write(GAPS, gap(1), gap(3))
     b.lane.exchange()
 
@@ -95,7 +95,7 @@ def test_a_silent_holder_is_followed_and_what_it_writes_when_it_wakes_waits(
     assert gap(2) not in at_remote(bare, "show", f"{BRANCH}:{GAPS}")
     assert gap(2) in a.committed(GAPS)
 
-    b.lane.pass_lease("backend", a.meeting.membership.clone, taken)
+    b.lane.pass_lease("backend", a.synchronizer.membership.clone, taken)
     settle(*clones)
     assert gap(2) in b.committed(GAPS)
     assert_same(bare, a, b)
@@ -111,7 +111,7 @@ def test_a_holder_that_gives_signs_of_life_is_not_silent(clones: Clones) -> None
     lease = take(a)
     lane = a.lane
 
-    assert not b.lane.is_silent(lease._replace(ttl_s=30), rest=lambda _s: lane.beat())
+    assert not b.lane.is_silent(lease._replace(ttl_s=30), rest=lambda _s: lane.renew_leases())
 
 
 def test_of_two_that_take_a_free_lease_at_once_one_has_it(clones: Clones) -> None:
@@ -120,10 +120,10 @@ def test_of_two_that_take_a_free_lease_at_once_one_has_it(clones: Clones) -> Non
     take(a)
 
     with pytest.raises(YoloError) as held:
-        b.lane.pass_lease("backend", b.meeting.membership.clone, free)
+        b.lane.pass_lease("backend", b.synchronizer.membership.clone, free)
 
     assert held.value.reason is Reason.LEASE_HELD
-    assert backend(b).holder == a.meeting.membership.clone
+    assert backend(b).holder == a.synchronizer.membership.clone
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_leases_are_taken_shown_and_given_back_by_command(
     assert run(["team", "lease", "list", "--json", *where]) == 0
     held = json.loads(capsys.readouterr().out)["data"]
     assert [one["holder"] for one in held if one["dept"] == "backend"] == [
-        a.meeting.membership.clone
+        a.synchronizer.membership.clone
     ]
     assert run(["team", "lease", "release", "backend", "-q", *where]) == 0
     assert backend(b).holder == ""
@@ -173,16 +173,19 @@ def test_a_known_remote_is_offered_to_before_it_is_looked_at_and_decides_all_the
         asked.append(command)
         return call(self, command, *arguments, **more)
 
-    def exchange() -> tuple[Exchange, list[str]]:
+    def exchange() -> tuple[ExchangeResult, list[str]]:
         asked.clear()
         return lane.exchange(), [command for command in asked if command != "fetch"]
 
     lane.exchange()
     monkeypatch.setattr(Remote, "_call", count)
     b.write(GAPS, gap(1))
-    assert exchange() == (Exchange(moved=True, waiting=0), ["push"])
+    assert exchange() == (ExchangeResult(moved=True, waiting=0), ["push"])
     b.write(GAPS, gap(1, "fixed"))
-    assert exchange() == (Exchange(moved=True, waiting=0), ["ls-remote", "push"])  # others, too
+    assert exchange() == (
+        ExchangeResult(moved=True, waiting=0),
+        ["ls-remote", "push"],
+    )  # others, too
 
     a.write(DECISIONS, DECISION)
     lane.exchange()

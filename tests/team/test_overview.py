@@ -174,7 +174,7 @@ def test_a_choice_that_is_damaged_hides_the_team_and_nothing_else(
 def test_what_was_read_of_the_team_is_not_read_again_and_a_moved_ref_is(clones: Clones) -> None:
     a, _ = clones
     observer = TeamObserver(a.repository, load(str(a.root)))
-    name = a.meeting.membership.clone
+    name = a.synchronizer.membership.clone
     published = []
     for number in (1, 2, 3):
         a.write(GAPS, *map(gap, range(1, number + 1)))

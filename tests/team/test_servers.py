@@ -39,7 +39,7 @@ def test_what_two_publish_at_once_is_merged_and_the_lease_holds(clones: Clones, 
     assert_agreed(bare, a, b)
 
     take(a)
-    a.lane.beat()
+    a.lane.renew_leases()
     b.write(GAPS, gap(1), gap(2), gap(3))
     assert [each.reason for each in b.lane.exchange().held] == [Reason.LEASE_HELD]
     assert "refs/yolo/leases/backend" in at_remote(bare, "for-each-ref", "--format=%(refname)")

@@ -23,7 +23,7 @@ PATIENCE_S = 30.0
 
 def take_short(clone: CloneTree, ttl_s: int = TTL_S) -> TeamLease:
     """Take the lease of the backend for a time that a test can wait for."""
-    name = clone.meeting.membership.clone
+    name = clone.synchronizer.membership.clone
     return clone.lane.pass_lease("backend", name, backend(clone), ttl_s=ttl_s)
 
 
@@ -47,7 +47,7 @@ def test_a_holder_that_is_frozen_is_followed_and_steps_back_when_it_wakes(
     a, b = clones
     frozen = a.lane
     lease = take_short(a)
-    frozen.beat()
+    frozen.renew_leases()
     a.write(GAPS, gap(1))
     frozen.exchange()
     b.meet()
@@ -57,14 +57,17 @@ def test_a_holder_that_is_frozen_is_followed_and_steps_back_when_it_wakes(
 
     assert watch_until_taken(lane) >= TTL_S
     lane.exchange()
-    lane.beat()
+    lane.renew_leases()
 
     held = frozen.exchange().held  # it wakes
-    frozen.beat()
-    assert [each.path for each in held] == [GAPS] or a.meeting.standing().merges
+    frozen.renew_leases()
+    assert [each.path for each in held] == [GAPS] or a.synchronizer.standing().merges
     assert ("team.lease_lost", "") in a.events
     assert ("team.lease_taken", "") in b.events
-    assert (backend(a).holder, backend(a).epoch) == (b.meeting.membership.clone, lease.epoch + 1)
+    assert (backend(a).holder, backend(a).epoch) == (
+        b.synchronizer.membership.clone,
+        lease.epoch + 1,
+    )
     assert gap(2) not in at_remote(bare, "show", f"{BRANCH}:{GAPS}")
     assert gap(2) in a.committed(GAPS)
 
@@ -82,14 +85,14 @@ def test_a_lease_that_was_followed_goes_back_when_it_is_no_longer_needed(
     b.write(GAPS, gap(1))
     lane = b.lane
     watch_until_taken(lane)
-    assert backend(b).lent_by == a.meeting.membership.clone
+    assert backend(b).lent_by == a.synchronizer.membership.clone
     lane.exchange()
     deadline = time.monotonic() + PATIENCE_S
     while ("team.lease_returned", "") not in b.events and time.monotonic() < deadline:
         lane.give_back()
         time.sleep(0.05)
 
-    assert (backend(a).holder, backend(a).lent_by) == (a.meeting.membership.clone, "")
+    assert (backend(a).holder, backend(a).lent_by) == (a.synchronizer.membership.clone, "")
     assert published(bare)[:2] == ["chore(team): lease of backend, epoch 3", "docs(01): gaps"]
     b.write(GAPS, gap(1), gap(2))
     assert [each.path for each in lane.exchange().held] == [GAPS]
@@ -99,17 +102,17 @@ def test_a_holder_that_gives_signs_of_life_keeps_its_lease(clones: Clones) -> No
     a, b = clones
     holder, lane = a.lane, b.lane
     began = time.monotonic()
-    holder.beat()
+    holder.renew_leases()
     watch(lane)
     ttl_s = TTL_S + round(10 * (time.monotonic() - began))  # a turn of a slow machine is no silence
     take_short(a, ttl_s)
     b.write(GAPS, gap(1))
     until = time.monotonic() + 3 * ttl_s
     while time.monotonic() < until:
-        holder.beat()
+        holder.renew_leases()
         assert not watch(lane)
     assert [each.path for each in lane.exchange().held] == [GAPS]
-    assert backend(b).holder == a.meeting.membership.clone
+    assert backend(b).holder == a.synchronizer.membership.clone
 
 
 def test_a_holder_that_has_nothing_to_do_gives_its_signs_however_long_it_would_rest(
@@ -119,7 +122,7 @@ def test_a_holder_that_has_nothing_to_do_gives_its_signs_however_long_it_would_r
         monkeypatch.setattr(lane_module, rest, 3600.0)
     a, b = clones
     take_short(a)
-    thread = LaneThread(str(a.root), load(str(a.root)), a.meeting.membership)
+    thread = LaneThread(str(a.root), load(str(a.root)), a.synchronizer.membership)
     thread.start(lambda: None)
     signs: set[str] = set()
     deadline = time.monotonic() + PATIENCE_S
@@ -138,7 +141,7 @@ def test_nobody_follows_a_silent_holder_who_has_nothing_to_publish_for_it(clones
     while time.monotonic() < until:
         assert not watch(lane)
         time.sleep(0.1)
-    assert backend(b).holder == a.meeting.membership.clone
+    assert backend(b).holder == a.synchronizer.membership.clone
 
 
 def test_of_two_that_follow_a_silent_holder_one_has_the_lease(
@@ -171,15 +174,15 @@ def test_where_the_remote_takes_no_refs_but_branches_a_branch_bears_the_sign(
     hook.chmod(0o755)
     lease = take_short(a)
     lane = a.lane
-    lane.beat()
+    lane.renew_leases()
 
     assert ("team.signs_in_branches", "") in a.events
     refs = at_remote(bare, "for-each-ref", "--format=%(refname)").split()
     assert "refs/heads/yolo/leases/backend" in refs
 
     def sign(_s: float) -> None:
-        lane._beats.clear()
-        lane.beat()
+        lane._renew_at.clear()
+        lane.renew_leases()
 
     assert not b.lane.is_silent(lease._replace(ttl_s=30), rest=sign)
 
@@ -192,4 +195,4 @@ def test_a_command_takes_the_lease_of_a_holder_that_is_silent_while_it_watches(
 
     assert run(["team", "lease", "take", "backend", "-q", "-C", str(b.root)]) == 0
     lease = backend(a)
-    assert (lease.holder, lease.epoch, lease.lent_by) == (b.meeting.membership.clone, 2, "")
+    assert (lease.holder, lease.epoch, lease.lent_by) == (b.synchronizer.membership.clone, 2, "")

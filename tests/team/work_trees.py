@@ -20,8 +20,8 @@ from yolo_fs.daemon.coordinator import Coordinator
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.team.lane import Lane
-from yolo_fs.team.meeting import TeamMeeting, TeamStanding
 from yolo_fs.team.membership import join, membership_of
+from yolo_fs.team.synchronizer import TeamStanding, TeamSynchronizer
 from yolo_fs.workspace.settings import load
 
 PHASE = ".yolo-planning/phases/01-auth"
@@ -97,10 +97,10 @@ class TeamTree:
         return self
 
     @property
-    def meeting(self) -> TeamMeeting:
+    def synchronizer(self) -> TeamSynchronizer:
         membership = membership_of(self.repository)
         assert membership is not None
-        return TeamMeeting(
+        return TeamSynchronizer(
             self.repository,
             load(str(self.root)),
             membership,
@@ -113,7 +113,7 @@ class TeamTree:
         """Look as its daemon would: again, where the user's git may still be writing its index."""
         deadline, done = time.monotonic() + 10, 0
         while True:
-            standing = self.meeting.look()
+            standing = self.synchronizer.look()
             self.coordinator.sync_index()
             done += standing.done
             is_fresh = any(held.reason is Reason.INDEX_LOCKED for held in standing.held)

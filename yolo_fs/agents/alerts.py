@@ -113,7 +113,7 @@ class AgentAlerts:
 
     repository: Repository
     observer: AgentsObserver
-    tell: EventSink
+    emit: EventSink
     notify: Notify = lambda note: None
     """Notifies people."""
     _reported: dict[str, None] = field(default_factory=dict)
@@ -148,7 +148,7 @@ class AgentAlerts:
             self._report_trouble(error)
             return ()
         for alert in fresh:
-            self.tell(alert.event, alert.subject, alert.data)
+            self.emit(alert.event, alert.subject, alert.data)
             if alert.title:
                 self.notify({"title": safe(alert.title, 500), "event": alert.event, **alert.data})
         return tuple(fresh)
@@ -161,7 +161,7 @@ class AgentAlerts:
     def _report_trouble(self, error: OSError | YoloError) -> None:
         if str(error) != self._trouble:
             self._trouble = str(error)
-            self.tell("crew.trouble", "", {"what": self._trouble})
+            self.emit("crew.trouble", "", {"what": self._trouble})
 
     def _news(self, snapshot: AgentsSnapshot, verdicts: Mapping[str, Verdict]) -> Iterator[Alert]:
         for finding in snapshot.findings:

@@ -98,7 +98,7 @@ def _drop_copies(
             once.append(record)
         else:
             message = f"the line is a copy of line {line}"
-            copies.append((record.line, _told("", Reason.DUPLICATE_ID, message, "each line once")))
+            copies.append((record.line, _fault("", Reason.DUPLICATE_ID, message, "each line once")))
     return once, copies
 
 
@@ -131,14 +131,14 @@ def _read(
         if _has_no_value(field, item):
             # An empty optional value means the same as an absent one.
             del fresh[key]
-            faults.append(_told(f"{at}/{key}", Reason.EMPTY_VALUE, "", "a value, or no such key"))
+            faults.append(_fault(f"{at}/{key}", Reason.EMPTY_VALUE, "", "a value, or no such key"))
         elif isinstance(item, float) and item.is_integer() and is_whole(field):
             fresh[key] = int(item)
             message = f"{item} is a whole number"
-            faults.append(_told(f"{at}/{key}", Reason.UNTIDY_FORM, message, f"{int(item)}"))
+            faults.append(_fault(f"{at}/{key}", Reason.UNTIDY_FORM, message, f"{int(item)}"))
         elif isinstance(item, list) and None in item:
             fresh[key] = [part for part in item if part is not None]
-            faults.append(_told(f"{at}/{key}", Reason.EMPTY_VALUE, "null says nothing", "no null"))
+            faults.append(_fault(f"{at}/{key}", Reason.EMPTY_VALUE, "null says nothing", "no null"))
     for key, form in shape.accepts.items():
         field = fields.get(key)
         if key in fresh and (field is None or (key in lists) <= isinstance(fresh[key], list)):
@@ -210,7 +210,7 @@ def _move_foreign(value: dict[str, Any], known: _Known, faults: list[Fault], at:
     for index, name in enumerate(needs):
         if name == str(known.place.plan):
             message = "the plan names itself"
-            faults.append(_told(f"{at}/d/{index}", Reason.SELF_REFERENCE, message, "another plan"))
+            faults.append(_fault(f"{at}/d/{index}", Reason.SELF_REFERENCE, message, "another plan"))
             continue
         is_foreign = isinstance(name, str) and PLAN.fullmatch(name) and name[:2] != known.phase
         read = _text_as_dependency(name, None) if is_foreign else None
@@ -219,7 +219,7 @@ def _move_foreign(value: dict[str, Any], known: _Known, faults: list[Fault], at:
             continue
         foreign = [*foreign, read.value]
         message = f"plan {name} is of another phase; it is read as a member of `xd`"
-        faults.append(_told(f"{at}/d/{index}", Reason.UNTIDY_FORM, message, _shown(read.value)))
+        faults.append(_fault(f"{at}/d/{index}", Reason.UNTIDY_FORM, message, _shown(read.value)))
     if len(own) < len(needs):
         value["d"], value["xd"] = own, foreign
 
@@ -230,7 +230,7 @@ def _read_value(form: Form, value: Any, known: _Known, faults: list[Fault], at: 
     empty = [item for item in value if _refers_to_nothing(form, item)]
     if empty:
         message = f"{', '.join(map(repr, empty))} names nothing"
-        faults.append(_told(at, Reason.EMPTY_VALUE, message, "names alone"))
+        faults.append(_fault(at, Reason.EMPTY_VALUE, message, "names alone"))
     return [
         _read_item(form, item, known, faults, f"{at}/{index}")
         for index, item in enumerate(value)
@@ -246,11 +246,11 @@ def _read_item(form: Form, value: Any, known: _Known, faults: list[Fault], at: s
         message = f"waits for plan {', '.join(read.missing)}"
         faults.append(Fault(Reason.WAITS_FOR, at, message, "plans of this phase"))
         return value
-    faults.append(_told(at, Reason.UNTIDY_FORM, form.value, _shown(read.value)))
+    faults.append(_fault(at, Reason.UNTIDY_FORM, form.value, _shown(read.value)))
     return read.value
 
 
-def _told(at: str, reason: Reason, message: str, expected: str) -> Fault:
+def _fault(at: str, reason: Reason, message: str, expected: str) -> Fault:
     return Fault(reason, at, message, expected, grade=Grade.SHOULD)
 
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from yolo_fs.artifacts.table import Artifact, Meeting
+from yolo_fs.artifacts.table import Artifact, MergeStrategy
 
 Value = Mapping[str, Any]
 
@@ -66,7 +66,7 @@ def lost_records(
 
 def keeps_records(artifact: Artifact) -> bool:
     """Return whether its records on the branch may only be removed by a decision."""
-    return artifact.append_only or artifact.meets is not Meeting.WHOLE
+    return artifact.append_only or artifact.merge_strategy is not MergeStrategy.WHOLE
 
 
 def superseded_in(decisions: Iterable[Value], file: str) -> frozenset[str]:

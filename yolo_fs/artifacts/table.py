@@ -63,7 +63,7 @@ class Naming(StrEnum):
     received or resolved, or something else; in this order of subjects."""
 
 
-class Meeting(StrEnum):
+class MergeStrategy(StrEnum):
     """How two versions of an artifact merge, when both changed since their common version."""
 
     BY_ID = "by id"
@@ -168,7 +168,7 @@ class Artifact(NamedTuple):
     """Roles that update records which others produced."""
     sent_by: tuple[Role, ...] = ()
     """Senders of the message in it, where only that tells the author."""
-    meets: Meeting = Meeting.WHOLE
+    merge_strategy: MergeStrategy = MergeStrategy.WHOLE
     """How two versions of it merge."""
     named_by: tuple[str, ...] = ()
     """Fields that together identify a record within its file; where there are none: `id`, else
@@ -317,7 +317,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         body=("lines.planning.Requirement",),
         checks=(Check.UNIQUE_IDS,),
         home=Home.ROOT,
-        meets=Meeting.BY_ID,
+        merge_strategy=MergeStrategy.BY_ID,
     ),
     Artifact(
         kind="roadmap",
@@ -345,7 +345,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         checks=(Check.UNIQUE_IDS,),
         step="critique",
         updated_by=(Role.ARCHITECT,),
-        meets=Meeting.BY_ID,
+        merge_strategy=MergeStrategy.BY_ID,
     ),
     Artifact(
         kind="research",
@@ -355,7 +355,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         body=("lines.findings.Request", "lines.findings.ResearchFinding"),
         step="research",
         is_shared=True,
-        meets=Meeting.APPEND,
+        merge_strategy=MergeStrategy.APPEND,
         named_by=("q",),
     ),
     Artifact(
@@ -365,7 +365,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         source="the reference scripts",
         body=("lines.findings.ArchivedFinding",),
         home=Home.ROOT,
-        meets=Meeting.APPEND,
+        merge_strategy=MergeStrategy.APPEND,
     ),
     Artifact(
         kind="architecture",
@@ -415,7 +415,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         checks=(Check.UNIQUE_IDS,),
         naming=Naming.ONE_PLAN,
         step="test_authoring",
-        meets=Meeting.BY_ID,
+        merge_strategy=MergeStrategy.BY_ID,
         named_by=("plan", "id"),
     ),
     Artifact(
@@ -438,7 +438,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         body=("lines.integration.PlanTests",),
         naming=Naming.ONE_PLAN,
         step="implementation",
-        meets=Meeting.BY_ID,
+        merge_strategy=MergeStrategy.BY_ID,
     ),
     # Steps 8 to 10.
     Artifact(
@@ -463,7 +463,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         source="document 002, 11-Step Workflow (step 8.5)",
         body=("lines.review.DocEntry",),
         step="documentation",
-        meets=Meeting.BY_ID,
+        merge_strategy=MergeStrategy.BY_ID,
     ),
     Artifact(
         kind="verification",
@@ -501,7 +501,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         checks=(Check.UNIQUE_IDS,),
         step="qa",
         is_shared=True,
-        meets=Meeting.BY_ID,
+        merge_strategy=MergeStrategy.BY_ID,
     ),
     Artifact(
         kind="qa-gate-results",
@@ -516,7 +516,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
             "lines.quality.GateRecord",
         ),
         append_only=True,
-        meets=Meeting.APPEND,
+        merge_strategy=MergeStrategy.APPEND,
     ),
     Artifact(
         kind="security-audit",
@@ -581,7 +581,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         subjects=_OF_PHASE,
         source="document 000, dept-handoff.jsonl",
         body=("messages.departments.DeptHandoff",),
-        meets=Meeting.BY_ID,
+        merge_strategy=MergeStrategy.BY_ID,
     ),
     Artifact(
         kind="design-handoff",
@@ -591,7 +591,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         subjects=_OF_PHASE,
         source="document 000, design_handoff",
         body=("messages.departments.DesignHandoff", "lines.product.ComponentHandoff"),
-        meets=Meeting.BY_ID,
+        merge_strategy=MergeStrategy.BY_ID,
     ),
     Artifact(
         kind="design-tokens",
@@ -600,7 +600,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         subjects=_OF_PHASE,
         source="document 000, design_handoff",
         body=("lines.product.DesignToken",),
-        meets=Meeting.BY_ID,
+        merge_strategy=MergeStrategy.BY_ID,
     ),
     Artifact(
         kind="component-specs",
@@ -609,7 +609,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         subjects=_OF_PHASE,
         source="document 000, design_handoff",
         body=("lines.product.ComponentSpec",),
-        meets=Meeting.BY_ID,
+        merge_strategy=MergeStrategy.BY_ID,
     ),
     Artifact(
         kind="user-flows",
@@ -619,7 +619,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         source="document 000, design_handoff",
         body=("lines.product.UserFlowLine",),
         checks=(Check.UNIQUE_IDS,),
-        meets=Meeting.BY_ID,
+        merge_strategy=MergeStrategy.BY_ID,
     ),
     Artifact(
         kind="api-contracts",
@@ -627,7 +627,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         subjects=_OF_PHASE,
         source="document 000, api_contract",
         body=("messages.departments.ApiContract", "lines.product.EndpointContract"),
-        meets=Meeting.BY_ID,
+        merge_strategy=MergeStrategy.BY_ID,
     ),
     Artifact(
         kind="handoff",
@@ -646,7 +646,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         source="the reference scripts",
         body=("lines.findings.LoggedDecision",),
         append_only=True,
-        meets=Meeting.APPEND,
+        merge_strategy=MergeStrategy.APPEND,
     ),
     Artifact(
         kind="escalation",
@@ -656,7 +656,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         body=("lines.escalation.EscalationMessageLine", "lines.escalation.EscalationLine"),
         checks=(Check.RISING_TIME,),
         append_only=True,
-        meets=Meeting.APPEND,
+        merge_strategy=MergeStrategy.APPEND,
     ),
     Artifact(
         kind="debug-report",
@@ -664,7 +664,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         subjects=_OF_PHASE,
         source="document 002, Agent Roster; document 000, debugger_report",
         body=("messages.team.DebuggerReport", "lines.findings.DebugReport"),
-        meets=Meeting.BY_ID,
+        merge_strategy=MergeStrategy.BY_ID,
     ),
     # State.
     Artifact(

@@ -194,7 +194,7 @@ def answers(invocation: Invocation) -> Reply:
     lines = [
         line
         for request in snapshot.shutdowns
-        for line in _told(request, left[request.id], is_late=request in snapshot.late)
+        for line in _describe_request(request, left[request.id], is_late=request in snapshot.late)
     ]
     return Reply(
         data,
@@ -204,7 +204,9 @@ def answers(invocation: Invocation) -> Reply:
     )
 
 
-def _told(request: Shutdown, left: Mapping[str, list[str]], *, is_late: bool) -> Iterator[str]:
+def _describe_request(
+    request: Shutdown, left: Mapping[str, list[str]], *, is_late: bool
+) -> Iterator[str]:
     passed = (
         "has passed" if is_late else f"is {request.deadline_s:g} s after {local(request.asked_at)}"
     )

@@ -46,7 +46,7 @@ def answer(invocation: Invocation, *, name: str, choice: str, text: str, agent: 
         escalation_id = EscalationId.parse(name)
         if escalation_id is None:
             raise _error_for_no_question(name, items_of(invocation))
-        return _told(put_answer(repository, escalation_id, choice, text))
+        return _build_reply(put_answer(repository, escalation_id, choice, text))
 
 
 def put_answer(
@@ -100,7 +100,7 @@ def _note(journal: Journal, done: MoveResult) -> None:
     journal.append(f"escalation.{done.line['st']}", done.path, about)
 
 
-def _told(moves: Sequence[MoveResult]) -> Reply:
+def _build_reply(moves: Sequence[MoveResult]) -> Reply:
     last = moves[-1]
     data = {
         "escalation": as_json(last.progress) if last.progress else None,

@@ -294,13 +294,13 @@ def _watch(
 
     journal = Journal(repository.own_dir, source=repository.root)
 
-    def tell(event: str, path: str, data: Mapping[str, Any]) -> None:
+    def emit(event: str, path: str, data: Mapping[str, Any]) -> None:
         journal.append(event, path, data)
         _show(invocation, event, path, data)
 
     # git inherits the lock: its helper processes must end before the lock is released.
     with closing(journal), lock, repository:
-        daemon = Daemon(repository, lock, tell)
+        daemon = Daemon(repository, lock, emit)
         if once:
             daemon.run_once()
             return None

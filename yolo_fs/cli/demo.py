@@ -75,8 +75,8 @@ def _run(invocation: Invocation, root: str) -> RunResult:
         hosts = hosts_for(repository, (), AGENT)
         chosen = chosen_phase(repository, settings, INTENT, "", make=True)
         screen = screen_for(invocation, lines=False)
-        daemon = RunDaemon(repository, screen.tell)
-        runner = Runner(repository, settings, chosen.phase, hosts, RunOptions(), screen.tell)
+        daemon = RunDaemon(repository, screen.emit)
+        runner = Runner(repository, settings, chosen.phase, hosts, RunOptions(), screen.emit)
         with interrupted_by(runner), daemon, screen.watching(runner):
             return runner.run(INTENT, analyze=True)
 

@@ -100,7 +100,7 @@ _BOUNDARY = click.option("--boundary", default="", help="Why it is outside your 
 )
 def open_(invocation: Invocation, *, message_path: str | None, to: str, **given: Any) -> Reply:
     """Report that a task is blocked: by a `dev_blocker`, by an `escalation`, or in words."""
-    request = _said(invocation.start, message_path, ("dev_blocker", "escalation"), given)
+    request = _read_request(invocation.start, message_path, ("dev_blocker", "escalation"), given)
     if not request.task:
         raise click.UsageError("Missing option '--task', or a --message that names the task.")
     request = request._replace(agent=request.agent or "dev")
@@ -132,7 +132,7 @@ def raise_(
     invocation: Invocation, *, name: str, message_path: str | None, to: str, **given: Any
 ) -> Reply:
     """Hand an escalation to the next level up, with evidence and a recommendation."""
-    request = _said(invocation.start, message_path, ("escalation",), given)
+    request = _read_request(invocation.start, message_path, ("escalation",), given)
     return _act(invocation, lambda service: service.raise_(_named(name), request, to))
 
 
@@ -168,7 +168,7 @@ def resolve(
     Takes an `escalation_resolution`, the Senior's `code_review_changes` and the Dev's
     `dev_progress` as well.
     """
-    request = _said(
+    request = _read_request(
         invocation.start,
         message_path,
         ("escalation_resolution", "code_review_changes", "dev_progress"),
@@ -258,7 +258,7 @@ def _named(spelled: str) -> EscalationId:
     return escalation_id
 
 
-def _said(
+def _read_request(
     start: str, path: str | None, types: Sequence[str], given: Mapping[str, Any]
 ) -> EscalationRequest:
     """Return the content of the message, and the options if they say anything."""

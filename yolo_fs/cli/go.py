@@ -268,7 +268,7 @@ def _run(
         if waits:
             words = ""
         if waits and not (dry_run and invocation.as_json):
-            screen.tell("intent.waits", {"phase": str(chosen.phase), "goal": goal, "intent": waits})
+            screen.emit("intent.waits", {"phase": str(chosen.phase), "goal": goal, "intent": waits})
         asker = InboxPrompt(repository, console_for(sys.stdout)) if can_ask(invocation) else None
         if not dry_run:
             options = options._replace(
@@ -277,14 +277,14 @@ def _run(
             settings = with_team(settings, options.team)
             _skip_by_flags(repository, settings, chosen.phase, () if waits else flags)
         ask = _build_ask_callback(screen, asker, lambda: runner.interrupt())
-        tell = TellWhileShown(screen.tell, lambda: runner.interrupt_once())
-        daemon = RunDaemon(repository, tell)
-        runner = Runner(repository, settings, chosen.phase, hosts, options, tell, ask, daemon.keep)
+        emit = TellWhileShown(screen.emit, lambda: runner.interrupt_once())
+        daemon = RunDaemon(repository, emit)
+        runner = Runner(repository, settings, chosen.phase, hosts, options, emit, ask, daemon.keep)
         if dry_run:
             return _preview_run(runner, chosen, hosts, words or begun, analyze=not chain)
         with interrupted_by(runner), daemon, screen.watching(runner):
             result = runner.run(words, analyze=not chain)
-    tell.raise_failure()
+    emit.raise_failure()
     reply = reply_of_run(result, chosen, waits, shlex.join(["yolo-fs", "go", *own_words]))
     return reply if invocation.as_json else reply._replace(findings=())  # its text has them
 
@@ -456,9 +456,9 @@ _GONE = (errno.EPIPE, errno.EIO)
 class RunDaemon:
     """The daemon that a run needs: started where none watches, it ends with the run."""
 
-    def __init__(self, repository: Repository, tell: Listener):
-        """`tell`: receives that another one had to be started."""
-        self._repository, self._tell = repository, tell
+    def __init__(self, repository: Repository, emit: Listener):
+        """`emit`: receives that another one had to be started."""
+        self._repository, self._emit = repository, emit
         self._started: Launched | None = None
 
     def __enter__(self) -> None:
@@ -471,7 +471,7 @@ class RunDaemon:
                 with suppress(subprocess.TimeoutExpired):
                     self._started.process.wait(_STOP_S)
             self._watch()
-            self._tell("daemon.started", {"why": "none watched the work tree any more"})
+            self._emit("daemon.started", {"why": "none watched the work tree any more"})
 
     def __exit__(self, *_: object) -> None:
         if self._started is None or self._started.process.poll() is not None:
@@ -546,7 +546,7 @@ class RunView:
     """Shows each event of a run on a line of its own."""
 
     def __init__(self, show: Callable[[str, Mapping[str, Any]], None]):
-        self.tell = show
+        self.emit = show
 
     @contextmanager
     def watching(self, _runner: Runner) -> Iterator[None]:

@@ -32,7 +32,7 @@ def install(invocation: Invocation) -> Reply:
     """Write the driver into this repository's configuration, and its files into .gitattributes."""
     with Repository(invocation.start) as repository:
         changed = driver.install(repository)
-    return _told(changed, "installed", "it is installed already")
+    return _build_reply(changed, "installed", "it is installed already")
 
 
 @verb("uninstall", example="yolo-fs merge uninstall", parent=merge)
@@ -40,7 +40,7 @@ def uninstall(invocation: Invocation) -> Reply:
     """Remove what `install` wrote, and nothing else."""
     with Repository(invocation.start) as repository:
         changed = driver.uninstall(repository)
-    return _told(changed, "removed", "there is nothing to remove")
+    return _build_reply(changed, "removed", "there is nothing to remove")
 
 
 @verb("doctor", example="yolo-fs merge doctor", parent=merge)
@@ -102,6 +102,6 @@ def _bytes(path: str) -> bytes:
         raise YoloError(Reason.UNREADABLE, f"{safe(path)}: {error.strerror}") from None
 
 
-def _told(changed: tuple[str, ...], done: str, nothing: str) -> Reply:
+def _build_reply(changed: tuple[str, ...], done: str, nothing: str) -> Reply:
     text = f"{done}: {', '.join(changed)}" if changed else nothing
     return Reply({"changed": changed}, show=lambda console: console.print(text))

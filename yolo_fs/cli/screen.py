@@ -161,7 +161,7 @@ def _wanted(seen: PresentMoment, most_drifts: int) -> tuple[WantedPart, ...]:
     """Return each part that has lines. Nothing needs a person but what `inbox` lists."""
     item_ids = {item.id for item in seen.inbox}
     parts = (
-        WantedPart(ScreenLine("Needs a person", "bold yellow"), [*_asked(seen)]),
+        WantedPart(ScreenLine("Needs a person", "bold yellow"), [*_questions(seen)]),
         WantedPart(
             ScreenLine("Stands in the way", "bold yellow"),
             [*_in_the_way(seen, item_ids, most_drifts)],
@@ -178,7 +178,7 @@ def _wanted(seen: PresentMoment, most_drifts: int) -> tuple[WantedPart, ...]:
     return tuple(part for part in parts if part.lines)
 
 
-def _asked(seen: PresentMoment) -> Iterator[ScreenLine]:
+def _questions(seen: PresentMoment) -> Iterator[ScreenLine]:
     for item in seen.inbox:
         if item.kind not in TOLD_ELSEWHERE:
             style = "red" if item.kind == "credential" else "yellow"

@@ -32,7 +32,7 @@ MOST_REASONS = 3
 def main(arguments: Sequence[str]) -> int:
     """Print the line for the work tree that stdin or `-C` names. Always 0."""
     try:
-        start = arguments[arguments.index("-C") + 1] if "-C" in arguments[:-1] else _told()
+        start = arguments[arguments.index("-C") + 1] if "-C" in arguments[:-1] else _read_folder()
         _print(line(start or os.curdir))
     except Exception:  # a session goes on without its status line
         return 0
@@ -121,7 +121,7 @@ def _latest_phase(root: str) -> str:
     return max((name for name in names if name[:2].isdecimal()), default="")
 
 
-def _told() -> str:
+def _read_folder() -> str:
     """Return the host's working directory from its input."""
     if sys.stdin is None or sys.stdin.isatty():
         return ""

@@ -22,16 +22,16 @@ from yolo_fs.daemon.health import acquire
 from yolo_fs.git.obstacles import Obstacles
 from yolo_fs.git.refs import Remote
 from yolo_fs.git.repository import Repository
-from yolo_fs.system.bell import SCHEMES
 from yolo_fs.system.journal import Journal
+from yolo_fs.system.notifier import SCHEMES
 from yolo_fs.team.lane import Lane
-from yolo_fs.team.meeting import TeamMeeting, TeamStanding, observing_meeting
 from yolo_fs.team.membership import DEFAULT_TEAM, Membership, addresses, membership_of
 from yolo_fs.team.membership import join as join_team
 from yolo_fs.team.membership import leave as leave_team
 from yolo_fs.team.overview import ExpectedConflict, TeamObserver, lines_of
 from yolo_fs.team.overview import forecast as conflicts_of
 from yolo_fs.team.reconcile import LEASES, LONGEST_TTL_S, TTL_S, TeamLease, TeamOverview
+from yolo_fs.team.synchronizer import TeamStanding, TeamSynchronizer, observing_synchronizer
 from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def status(invocation: Invocation) -> Reply:
             text = "this work tree is in no team; 'yolo-fs team join' joins one"
             return Reply({"team": None}, show=lambda console: console.print(text))
         settings = load(repository.root)
-        standing = observing_meeting(repository, settings, membership).standing()
+        standing = observing_synchronizer(repository, settings, membership).standing()
         obstacle = Obstacles(repository).find(repository.head(), time.time_ns())
         seen = TeamObserver(repository, settings).look(obstacle)
     return _reply(membership, standing, seen)
@@ -137,17 +137,17 @@ def sync(invocation: Invocation) -> Reply:
         if error.reason is not Reason.ALREADY_RUNNING:
             raise
         with Repository(invocation.start) as repository, _coordinator(repository) as coordinator:
-            standing = _meeting(repository, coordinator, membership).standing()
+            standing = _synchronizer(repository, coordinator, membership).standing()
         return _reply(membership, standing)
     with lock, repository, _coordinator(repository) as coordinator:
-        meeting = _meeting(repository, coordinator, membership)
+        synchronizer = _synchronizer(repository, coordinator, membership)
         if membership.remote:
             _lane(repository, membership).exchange()
-        standing = meeting.look()
-        meeting.sync_files()
+        standing = synchronizer.look()
+        synchronizer.sync_files()
         if membership.remote and not standing.is_agreed:
             exchange = _lane(repository, membership).exchange()
-            standing = meeting.standing()._replace(done=standing.done, held=exchange.held)
+            standing = synchronizer.standing()._replace(done=standing.done, held=exchange.held)
         coordinator.sync_index()
     return _reply(membership, standing)
 
@@ -170,12 +170,12 @@ def resolve(invocation: Invocation, *, path: str, side: str | None) -> Reply:
     with lock, repository:
         membership = _required(repository)
         with _coordinator(repository) as coordinator:
-            meeting = _meeting(repository, coordinator, membership)
+            synchronizer = _synchronizer(repository, coordinator, membership)
             if membership.remote and side == "ours":
                 _lane(repository, membership).resolve(path)
             else:
-                meeting.resolve(path, keep_ours=side == "ours")
-                meeting.sync_files()
+                synchronizer.resolve(path, keep_ours=side == "ours")
+                synchronizer.sync_files()
             coordinator.sync_index()
     text = f"{safe(path)}: {side} goes on"
     return Reply({"path": path, "kept": side}, show=lambda console: console.print(text))
@@ -276,11 +276,11 @@ def _journal(repository: Repository) -> EventSink:
     return Journal(repository.own_dir, source=repository.root).append
 
 
-def _meeting(
+def _synchronizer(
     repository: Repository, coordinator: Coordinator, membership: Membership
-) -> TeamMeeting:
+) -> TeamSynchronizer:
     parts = (coordinator.committer, coordinator.obstacles, _journal(repository))
-    return TeamMeeting(repository, load(repository.root), membership, *parts)
+    return TeamSynchronizer(repository, load(repository.root), membership, *parts)
 
 
 def _lane(repository: Repository, membership: Membership) -> Lane:

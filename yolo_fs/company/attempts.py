@@ -32,9 +32,9 @@ _Basis: TypeAlias = tuple[object, ...]
 class Attempts:
     """The attempts at each act, as far as they are still about what the branch waits for."""
 
-    def __init__(self, branch: Branch, tell: Listener):
-        """`tell`: receives each act that is handed up or given up."""
-        self._branch, self._tell = branch, tell
+    def __init__(self, branch: Branch, emit: Listener):
+        """`emit`: receives each act that is handed up or given up."""
+        self._branch, self._emit = branch, emit
         self._failures: dict[_Key, tuple[_Basis, list[str]]] = {}
         """Act → what it lacked when it was tried, and why each try failed."""
         self._starts: dict[_Key, int] = {}
@@ -146,7 +146,7 @@ class Attempts:
             tried = [*tried, error.message]
         if moved:  # the branch has it in a moment
             self._escalated[act.key] = act.basis
-            self._tell("act.escalated", {"agent": act.agent, "to": moved, "why": tried[-1]})
+            self._emit("act.escalated", {"agent": act.agent, "to": moved, "why": tried[-1]})
             return
         above = self._branch.report_to(act.agent)
         if above in AGENT_BY_NAME and self._is_advised(act, above, tried):
@@ -160,7 +160,7 @@ class Attempts:
         why = f"{act.turn.sentence}: {'; '.join(dict.fromkeys(tried))} (reports to {above})"
         self.give_up(act, why)
         of_act = {"agent": act.agent, "step": act.turn.step, "task": act.turn.task}
-        self._tell("act.given_up", {**of_act, "why": why})
+        self._emit("act.given_up", {**of_act, "why": why})
 
     def _is_advised(self, act: Act, above: str, tried: Sequence[str]) -> bool:
         """Ask the report-to for a decision; return whether that is what the act waits for now."""
@@ -170,7 +170,7 @@ class Attempts:
         own = act_of_advice(self._branch.phase, act, above, tried)
         self._advised[act.key] = act.basis
         self._advice[act.key] = Advice(act, own, tuple(tried), self._branch.blobs(own))
-        self._tell("act.escalated", {"agent": act.agent, "to": above, "why": tried[-1]})
+        self._emit("act.escalated", {"agent": act.agent, "to": above, "why": tried[-1]})
         return True
 
     def _move_up(self, act: Act, tried: Sequence[str]) -> str:

@@ -68,10 +68,10 @@ class Landing(NamedTuple):
 class DevTree:
     """The work tree of the Dev of one plan."""
 
-    def __init__(self, repository: Repository, home: Branch, tell: Listener):
+    def __init__(self, repository: Repository, home: Branch, emit: Listener):
         """`repository`: the linked work tree; `home`: the branch of the run."""
-        self.repository, self._home, self._tell = repository, home, tell
-        self._verifier = SourceVerifier(repository, lambda name, _path, data: tell(name, data))
+        self.repository, self._home, self._emit = repository, home, emit
+        self._verifier = SourceVerifier(repository, lambda name, _path, data: emit(name, data))
         self._line = os.path.join(repository.own_dir, _LINE)
         self._merges: dict[tuple[str, str], Merge] = {}
         self._again_at = 0.0
@@ -142,7 +142,7 @@ class DevTree:
         if obstacle := self._home.find_obstacle() or fast_forward(home, made.commit):
             return Landing(obstacle=obstacle)
         merged = {"branch": self.branch, "task": act.task, "commit": made.commit[:SHORT]}
-        self._tell("task.merged", merged)
+        self._emit("task.merged", merged)
         return Landing(is_settled=True, is_merged=True)
 
     def _merge(self, ours: str, theirs: str, subject: str) -> Merge:
@@ -181,8 +181,8 @@ class DevTrees:
     below `.git` some hosts write nothing.
     """
 
-    def __init__(self, home: Branch, tell: Listener):
-        self._home, self._tell = home, tell
+    def __init__(self, home: Branch, emit: Listener):
+        self._home, self._emit = home, emit
         self._open: dict[str, DevTree] = {}
 
     def open(self, act: Act) -> DevTree:
@@ -213,7 +213,7 @@ class DevTrees:
         return None
 
     def _keep(self, repository: Repository) -> DevTree:
-        tree = DevTree(repository, self._home, self._tell)
+        tree = DevTree(repository, self._home, self._emit)
         self._open[repository.root] = tree
         return tree
 
@@ -225,7 +225,7 @@ class DevTrees:
             if tree:
                 tree.close()
             if tree is None or not remove_work_tree(self._home.repository, root, branch):
-                self._tell("tree.kept", {"path": root, "branch": branch})
+                self._emit("tree.kept", {"path": root, "branch": branch})
         self._open.clear()
 
     def end_checks(self) -> None:

@@ -24,7 +24,7 @@ from yolo_fs.workspace.settings import Settings
 
 @contextmanager
 def alone(
-    repository: Repository, settings: Settings, tell: Listener
+    repository: Repository, settings: Settings, emit: Listener
 ) -> Iterator[Callable[[], bool]]:
     """Be the only runner here, and yield a function that tells whether that is still so.
 
@@ -38,7 +38,7 @@ def alone(
         if membership is None:
             yield lambda: True
         elif membership.remote:
-            with _leased(repository, settings, membership, tell) as is_holder:
+            with _leased(repository, settings, membership, emit) as is_holder:
                 yield is_holder
         else:
             with _locked(
@@ -65,12 +65,12 @@ def _locked(path: str, where: str) -> Iterator[None]:
 
 @contextmanager
 def _leased(
-    repository: Repository, settings: Settings, membership: Membership, tell: Listener
+    repository: Repository, settings: Settings, membership: Membership, emit: Listener
 ) -> Iterator[Callable[[], bool]]:
-    lane = Lane(repository, settings, membership, lambda name, _path, data: tell(name, data))
+    lane = Lane(repository, settings, membership, lambda name, _path, data: emit(name, data))
 
     def tell_of(held: TeamLease) -> None:
-        tell("run.waits", {"holder": held.holder, "wait_s": held.ttl_s})
+        emit("run.waits", {"holder": held.holder, "wait_s": held.ttl_s})
 
     lease = lane.take_lease(COMPANY, watching=tell_of)  # ours is what a killed runner left
     if lease.holder != membership.clone:
@@ -79,7 +79,7 @@ def _leased(
             f"{safe(lease.holder)} runs the company of this team",
             hint="End it with Ctrl-C where it runs; 'yolo-fs team lease list' shows who it is.",
         )
-    lane.beat()
+    lane.renew_leases()
     try:
         yield lambda: lane.holds(COMPANY)
     finally:

@@ -135,25 +135,25 @@ class Runner:
         phase: PhaseId,
         hosts: Hosts,
         options: RunOptions,
-        tell: Listener,
+        emit: Listener,
         ask: Ask = lambda _: (),
         keep_watched: Callable[[], None] = lambda: None,
     ):
-        """`tell`: receives every event.
+        """`emit`: receives every event.
 
         `ask`: called when the run needs a person; by default nobody answers. `keep_watched`: called
         while agents work; starts a daemon where none watches any more.
         """
         self._repository = repository
-        self._hosts, self._options, self._tell, self._ask = hosts, options, tell, ask
+        self._hosts, self._options, self._emit, self._ask = hosts, options, emit, ask
         self._keep_watched, self._watched_at = keep_watched, 0.0
         self._budget = options.budget_usd, options.max_tokens
         self._branch = Branch(
             repository, settings, phase, options.team, each_plan=options.worktrees
         )
-        self._trees = DevTrees(self._branch, tell)
-        self._workers = Workers(self._branch, tell)
-        self._attempts = Attempts(self._branch, tell)
+        self._trees = DevTrees(self._branch, emit)
+        self._workers = Workers(self._branch, emit)
+        self._attempts = Attempts(self._branch, emit)
         self._run = new_run(str(phase), "", hosts.everybody.name, options.chain)
         self._goal = ""
         """What the phase is about, where its runs say it."""
@@ -193,12 +193,12 @@ class Runner:
 
         `analyze`: classify the intent first, where the branch has nothing of the phase.
         """
-        with alone(self._repository, self._branch.settings, self._tell) as self._is_alone:
+        with alone(self._repository, self._branch.settings, self._emit) as self._is_alone:
             if self._options.worktrees:
                 refuse_old_git(self._repository)
             self._analysis_wanted = analyze and not self._is_begun
             self._take_over(intent)
-            self._tell("run.started", {"run": self._run.id, "phase": str(self._branch.id)})
+            self._emit("run.started", {"run": self._run.id, "phase": str(self._branch.id)})
             try:
                 outcome, waiting = self._loop()
             except BaseException:
@@ -277,7 +277,7 @@ class Runner:
                 Worker(act, record, folder, process, None, is_past=is_past, tree=tree)
             )
             if not is_past:
-                self._tell("agent.found", record.named | {"pid": process.pid})
+                self._emit("agent.found", record.named | {"pid": process.pid})
 
     def _find_same_act(self, key: Sequence[str]) -> Act | None:
         self._look()
@@ -333,7 +333,7 @@ class Runner:
         """Save the run, then tell which acts are done."""
         save(self._repository, self._run)
         for details in self._done:
-            self._tell("agent.done", details)
+            self._emit("agent.done", details)
         self._done.clear()
 
     def _look(self) -> None:
@@ -654,7 +654,7 @@ class Runner:
             state, lacking = "refused", f"{error.reason.value}: {error.message}"
         if lacking:
             self._attempts.give_up(act, f"{act.turn.sentence}: {lacking}")
-        self._tell("signoff", {"phase": str(branch.id), "state": state})
+        self._emit("signoff", {"phase": str(branch.id), "state": state})
         branch.tip = ""
 
     def _start(self, act: Act) -> None:
@@ -685,7 +685,7 @@ class Runner:
         worker = Worker(act, record, folder, process, child, tree=tree)
         worker.stamps = self._branch.stamps(act, worker.root)
         self._workers.add(worker)
-        self._tell("agent.started", record.named | {"does": act.turn.sentence})
+        self._emit("agent.started", record.named | {"does": act.turn.sentence})
         for place in filter(None, map(classify, act.writes)):
             place.artifact.load()  # while its agent is at work, it keeps nobody waiting
 
@@ -726,7 +726,7 @@ class Runner:
             self._keep_watched()
             self._watched_at = now
             if not self._interrupts and not self._is_alone():
-                self._tell("run.overtaken", {"run": self._run.id})
+                self._emit("run.overtaken", {"run": self._run.id})
                 self.interrupt_once()
         for worker in self._workers:
             if self._workers.has_just_ended(worker):
@@ -851,7 +851,7 @@ class Runner:
             self._done.append(details)
         else:
             self._save()
-            self._tell("agent.failed", details)
+            self._emit("agent.failed", details)
 
 
 _NOTHING_OPEN = "the phase is not complete, and no act of it is open: see 'yolo-fs workflow next'"

@@ -107,8 +107,8 @@ class Worker:
 class Workers:
     """The agents of one run that are at work, or have just ended."""
 
-    def __init__(self, branch: Branch, tell: Listener):
-        self._branch, self._tell = branch, tell
+    def __init__(self, branch: Branch, emit: Listener):
+        self._branch, self._emit = branch, emit
         self.clock = AwakeClock()
         self.refusals: dict[str, str] = {}
         """Host that lets nobody in → what it says."""
@@ -214,7 +214,7 @@ class Workers:
         wait_s = _LIMIT_WAITS_S[min(before, len(_LIMIT_WAITS_S) - 1)]
         self._limits[host] = before + 1
         self._wait_until[host] = self.clock.now() + wait_s
-        self._tell("host.limited", worker.record.named | {"wait_s": wait_s})
+        self._emit("host.limited", worker.record.named | {"wait_s": wait_s})
 
     def hold_to_time(self, worker: Worker) -> None:
         """Ask an agent to stop after too long a silence, or once its host has no hope; end it after
@@ -223,7 +223,7 @@ class Workers:
         now, rules = self.clock.now(), self._branch.settings.config.company
         if worker.asked_at is not None:
             if now - worker.asked_at > rules.deadline_s:
-                self._tell("agent.ended", worker.record.named | {"why": "ignored the deadline"})
+                self._emit("agent.ended", worker.record.named | {"why": "ignored the deadline"})
                 agents.end_group(worker.process)
             return
         if worker.refusals >= _SURE_REFUSALS:
@@ -237,7 +237,7 @@ class Workers:
             why, reason = f"it was silent for {rules.silent_s} s", "timeout"
         worker.asked_at, worker.why = now, why
         agents.ask_to_stop(worker.process, worker.folder, rules.deadline_s, reason)
-        self._tell("agent.asked_to_stop", worker.record.named | {"why": worker.why})
+        self._emit("agent.asked_to_stop", worker.record.named | {"why": worker.why})
 
     def end_all(self, why: str) -> None:
         """End every agent at once."""

@@ -426,13 +426,13 @@ def _unsaid(line: ContextLine, fetch: Fetch) -> Scalar | None:
         (
             value
             for value in line.values
-            if not any(_says(text, str(value), names) for text in texts)
+            if not any(_contains(text, str(value), names) for text in texts)
         ),
         None,
     )
 
 
-def _says(text: str, value: str, names: str) -> bool:
+def _contains(text: str, value: str, names: str) -> bool:
     """Return whether a source line contains a value: in its JSON, else in its text or its name."""
     nodes = set(_values_in(text))
     by_name = PLAN.fullmatch(value) is not None and value in names

@@ -176,7 +176,7 @@ class ContextStore:
 
     def _proof(self, look: SourceSnapshot, phase: PhaseId, actor: Actor) -> ContextAudit:
         path = self._path(phase, agent_of(actor))
-        text = self._said(path)
+        text = self._read_text(path)
         made = self._compiled(look, phase, actor, _plan_in(text or "", phase, look))
         findings = [
             replace(finding, path=path)
@@ -192,7 +192,7 @@ class ContextStore:
     def _path(self, phase: PhaseId, name: str) -> str:
         return f"{PLANNING_ROOT}/phases/{phase}/.ctx-{name}.toon"
 
-    def _said(self, path: str) -> str | None:
+    def _read_text(self, path: str) -> str | None:
         """Return the text of a context on disk; None if there is none, or if anything else is
         there, such as a link or a file that is too large.
         """
@@ -204,7 +204,7 @@ class ContextStore:
 
         `quietly`: preserve its modification time.
         """
-        if self._said(path) == made.text:
+        if self._read_text(path) == made.text:
             return False
         full = os.path.join(self._repository.root, path)
         before = stamp_of(self._repository.root, path)
@@ -252,7 +252,7 @@ class ContextStore:
         )
         if state[0] is not None and self._known.get(path) == state:
             return True
-        text = self._said(path)
+        text = self._read_text(path)
         made = self._compiled(look, phase, self._actor(name), _plan_in(text or "", phase, look))
         if not writes:
             return text == made.text

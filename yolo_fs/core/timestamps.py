@@ -26,17 +26,17 @@ Time = float | datetime | str
 
 def iso(at: Time) -> str:
     """Return a time as data and agents have it, in UTC: `2026-02-19T08:00:00Z`."""
-    return _told(at, UTC, "%Y-%m-%dT%H:%M:%SZ")
+    return _in_zone(at, UTC, "%Y-%m-%dT%H:%M:%SZ")
 
 
 def local(at: Time, form: str = "%Y-%m-%d %H:%M:%S %z") -> str:
     """Return a time as a person reads it, in the zone of whoever asks, with its offset:
     `2026-02-19 09:00:00 +0100`.
     """
-    return _told(at, None, form)
+    return _in_zone(at, None, form)
 
 
-def _told(at: Time, zone: tzinfo | None, form: str) -> str:
+def _in_zone(at: Time, zone: tzinfo | None, form: str) -> str:
     """Return a time in a zone; a text that is no time, and a time out of the calendar, as it is."""
     try:
         parsed = moment(at) if isinstance(at, str) else at
@@ -118,7 +118,7 @@ class Timers:
         kept = self.since_s if self.boot == now.boot else {}
         looked_s = self.looked_s if self.boot == now.boot else None
         since_s = {
-            key: kept[key] if key in kept else _begun(at, looked_s, now)
+            key: kept[key] if key in kept else _began_at(at, looked_s, now)
             for key, at in turns.items()
         }
         return Timers(now.boot, since_s, now.steady_s)
@@ -128,6 +128,6 @@ class Timers:
         return now.wall - timedelta(seconds=now.steady_s - self.since_s[key])
 
 
-def _begun(at: datetime, looked_s: float | None, now: Instant) -> float:
+def _began_at(at: datetime, looked_s: float | None, now: Instant) -> float:
     waited_s = max(0.0, (now.wall - at).total_seconds())
     return max(now.steady_s - waited_s, -1e18 if looked_s is None else looked_s)

@@ -148,7 +148,7 @@ class Applier:
         self, accepted: Sequence[Accepted], entries: list[CommitRequest], head: Head
     ) -> tuple[CommitResult, ...]:
         """Commit artifacts; the last commit includes the state file that they change."""
-        tell = partial(self._tell, accepted, head)
+        emit = partial(self._emit_commits, accepted, head)
         fresh = [
             FreshArtifact(artifact.place, artifact.data, artifact.blob) for artifact in accepted
         ]
@@ -158,10 +158,12 @@ class Applier:
             moving = [*entries[:-1], replace(entries[-1], beside=files)]
             # The state file may have changed by now; the artifacts are then committed without it.
             with contextlib.suppress(YoloError):
-                return self._committer.commit(moving, head, tell, within)
-        return self._committer.commit(entries, head, tell)
+                return self._committer.commit(moving, head, emit, within)
+        return self._committer.commit(entries, head, emit)
 
-    def _tell(self, accepted: Sequence[Accepted], head: Head, made: Sequence[CommitResult]) -> None:
+    def _emit_commits(
+        self, accepted: Sequence[Accepted], head: Head, made: Sequence[CommitResult]
+    ) -> None:
         for each, outcome in zip(accepted, made, strict=True):
             if outcome.commit:
                 self._budget.spend()

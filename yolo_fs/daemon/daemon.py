@@ -113,9 +113,11 @@ class Daemon:
         self._own_identity = _identity(repository.own_dir)
         self._link = os.path.join(repository.root, ".git")
         self._link_identity = _identity(self._link)
-        self._team_link = TeamLink(repository, emit, self._queue.ring)
+        self._team_link = TeamLink(repository, emit, self._queue.wake_from_thread)
         self._schedule = Schedule(DUTIES, self, emit)
-        self._observer = ObserverKeeper(repository.own_dir, repository.root, self._queue.ring)
+        self._observer = ObserverKeeper(
+            repository.own_dir, repository.root, self._queue.wake_from_thread
+        )
         self._state_moved: StateSource = self._observer.state_moved
         self._coordinator = self._make_coordinator()
         self._autofix = Autofix(repository)
@@ -516,7 +518,7 @@ class Daemon:
         return OBSERVER_EVERY_S
 
     def _tell_observer(self) -> None:
-        self._observer.tell(self._tip, self._coordinator.unsettled)
+        self._observer.send_changes(self._tip, self._coordinator.unsettled)
 
     def _return_memory(self) -> float:
         return_free_memory()

@@ -55,14 +55,14 @@ def start_observer(folder: str, root: str, line: int) -> subprocess.Popen[bytes]
 class ObserverKeeper:
     """Keeps one observer running, with its unread messages."""
 
-    def __init__(self, folder: str, root: str, ring: Callable[[], object]):
+    def __init__(self, folder: str, root: str, wake: Callable[[], object]):
         """Keep an observer for the work tree `root`, whose `.git/yolo-fs` is `folder`.
 
-        `ring`: called, from another thread, when the observer has sent something.
+        `wake`: called, from another thread, when the observer has sent something.
         """
         self._folder = folder
         self._root = root
-        self._ring = ring
+        self._wake = wake
         self._process: subprocess.Popen[bytes] | None = None
         self._line: socket.socket | None = None
         self._listener: threading.Thread | None = None
@@ -93,7 +93,7 @@ class ObserverKeeper:
         if time.monotonic() - self._ended_at >= self._pause_s:
             self._start()
 
-    def tell(self, tip: str | None, verdicts: Mapping[str, Verdict]) -> None:
+    def send_changes(self, tip: str | None, verdicts: Mapping[str, Verdict]) -> None:
         """Send the tip of the branch and the verdicts that changed since the last message."""
         if self._line is None or (self._unsent and not self._send()):
             return
@@ -180,8 +180,8 @@ class ObserverKeeper:
                     continue
                 self._has_read = message.get("at", self._has_read)
                 self._received.append(message)
-                self._ring()
-        self._ring()
+                self._wake()
+        self._wake()
 
     def _send(self) -> bool:
         """Send the unsent bytes as far as the buffer has room; return whether none are left."""

@@ -51,7 +51,7 @@ class EventQueue:
         """End the current wait; takes no lock, so that a signal handler may call it."""
         self._is_woken = True
 
-    def ring(self) -> None:
+    def wake_from_thread(self) -> None:
         """End the current wait, from another thread."""
         with self._changed:
             self._is_woken = True

@@ -99,28 +99,26 @@ class PhaseLog:
         stamps = self.stamps()
         content = read(self._root, self.path, self._settings.policy.max_file_bytes)
         if isinstance(content, Content):
-            return self.found(
+            return self.read(
                 content.data, datetime.fromtimestamp(content.stamp.mtime_ns / 1e9, UTC), stamps
             )
         wrong = () if content.reason is Reason.FILE_MISSING else (content,)
-        return self._found(Reading((), wrong, torn=False), None, stamps)
+        return self._read(Reading((), wrong, torn=False), None, stamps)
 
     def locked(self, log: Appending, now: datetime) -> PhaseEscalations:
         """Read everything again while the log is locked for appending."""
         data = log.read(self._settings.policy.max_file_bytes)
         return (
-            self.found(data, now, self.stamps())
+            self.read(data, now, self.stamps())
             if data
-            else self._found(Reading((), (), torn=False), None, ())
+            else self._read(Reading((), (), torn=False), None, ())
         )
 
-    def found(
-        self, data: bytes, written_at: datetime, stamps: Sequence[object]
-    ) -> PhaseEscalations:
+    def read(self, data: bytes, written_at: datetime, stamps: Sequence[object]) -> PhaseEscalations:
         """Return the escalations of a log with this content."""
-        return self._found(read_lines(data, self.path, self._limits), written_at, stamps)
+        return self._read(read_lines(data, self.path, self._limits), written_at, stamps)
 
-    def _found(
+    def _read(
         self, reading: Reading, written_at: datetime | None, stamps: Sequence[object]
     ) -> PhaseEscalations:
         entries, wrong = self._read_entries()

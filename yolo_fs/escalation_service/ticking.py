@@ -59,7 +59,7 @@ class Ticker:
         self,
         repository: Repository,
         settings: Settings,
-        tell: EventSink,
+        emit: EventSink,
         *,
         clock: Callable[[], Instant] = read_clock,
         notify: Callable[[EscalationProgress, PhaseId], object] = lambda escalation, phase: None,
@@ -67,7 +67,7 @@ class Ticker:
         """`notify`: called for each escalation that concerns a person."""
         self._repository = repository
         self._settings = settings
-        self._tell = tell
+        self._emit = emit
         self._clock = clock
         self._notify = notify
         self._logs: dict[PhaseId, PhaseLog] = {}
@@ -161,7 +161,7 @@ class Ticker:
         ):
             if finding not in self._told:
                 self._told.add(finding)
-                self._tell(
+                self._emit(
                     "escalation.finding",
                     f"{PLANNING_ROOT}/phases/{reading.phase}",
                     finding.as_json(),
@@ -187,7 +187,7 @@ class Ticker:
             line = timed_out(escalation, late, next_dt(known.lines, str(escalation.id), now.wall))
             warning = warning_of(escalation, late)
             if wrong := add_line(file, line, log.path, self._settings):
-                self._tell("escalation.finding", log.path, wrong[0].as_json())
+                self._emit("escalation.finding", log.path, wrong[0].as_json())
                 continue
             data = {
                 "id": str(escalation.id),
@@ -195,7 +195,7 @@ class Ticker:
                 "to": late.to.value,
                 "attempt": late.attempt,
             }
-            self._tell(
+            self._emit(
                 "escalation.timeout",
                 log.path,
                 data | {"warning": warning, "elapsed_s": late.elapsed_s},
@@ -207,7 +207,7 @@ class Ticker:
         finding = error.as_finding()
         if finding not in self._told:
             self._told.add(finding)
-            self._tell("escalation.trouble", log.path, finding.as_json())
+            self._emit("escalation.trouble", log.path, finding.as_json())
 
     def _close(self) -> list[AddedLine]:
         """Resolve escalations that wait for their Dev, once a commit continues the task."""
@@ -274,7 +274,7 @@ class Ticker:
         except YoloError as error:
             self._trouble(log, error)
             return []
-        self._tell(
+        self._emit(
             "escalation.resolved",
             log.path,
             {"id": str(escalation.id), "commit": commit, "decision": escalation.decision},
@@ -308,11 +308,11 @@ def _find_time_told(escalation: EscalationProgress) -> datetime:
 class LoopEscalator:
     """Checks the loops of one work tree whenever its branch has moved."""
 
-    def __init__(self, repository: Repository, settings: Settings, team: Team, tell: EventSink):
+    def __init__(self, repository: Repository, settings: Settings, team: Team, emit: EventSink):
         self._repository = repository
         self._escalations = Escalations(repository, settings)
         self._team = team
-        self._tell = tell
+        self._emit = emit
         self._seen: str | None = None
 
     def open_due(self, tip: str | None) -> Iterator[str]:
@@ -336,10 +336,10 @@ class LoopEscalator:
         try:
             made = move(request)
         except YoloError as error:
-            self._tell("escalation.trouble", request.task, error.as_finding().as_json())
+            self._emit("escalation.trouble", request.task, error.as_finding().as_json())
             return
         if not made.is_refused and not made.already:
-            self._tell(
+            self._emit(
                 f"escalation.{what}", made.path, {"task": request.task, "agent": request.agent}
             )
             yield made.path

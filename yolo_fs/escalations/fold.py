@@ -192,15 +192,15 @@ def open_of(facts: PhaseFacts, department: Dept | None) -> Iterator[EscalationPr
             yield escalation
 
 
-def said_of(before: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def claims_of(before: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield what an execution state claims to be over: only claims run ahead of the evidence."""
     for entry in entries_in(before):
         if entry.get("status") == "resolved":
             yield f"escalations.{entry.get('id')}", "resolved"
 
 
-def borne_out(facts: PhaseFacts) -> dict[str, str]:
-    """Return the status of each escalation of the log, under the keys of `said_of`."""
+def confirmed_statuses(facts: PhaseFacts) -> dict[str, str]:
+    """Return the status of each escalation of the log, under the keys of `claims_of`."""
     return {f"escalations.{entry['id']}": entry["status"] for entry in _derived(facts.ask(logged))}
 
 

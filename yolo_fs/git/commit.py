@@ -82,13 +82,13 @@ class Committer:
         self,
         entries: Sequence[CommitRequest],
         head: Head,
-        tell: Callable[[tuple[CommitResult, ...]], object] = lambda _made: None,
+        emit: Callable[[tuple[CommitResult, ...]], object] = lambda _made: None,
         within: AbstractContextManager[object] = contextlib.nullcontext(),
     ) -> tuple[CommitResult, ...]:
         """Commit the entries in order on the branch that `head` captured.
 
         `head` is captured before the entries' files are read.
-        `tell`: called with the results once they are durable, before the cleanup.
+        `emit`: called with the results once they are durable, before the cleanup.
         `within`: entered while branch and index are locked, so that no other git and no daemon
         commits meanwhile; if it raises, nothing is committed.
         When this returns, every commit is durable. When it raises, the branch is unchanged.
@@ -102,14 +102,17 @@ class Committer:
         failpoint.reach("commit.built")
         if chain.tip is not None and chain.tip != head.tip:
             self._follower.expect(chain.follows)
-            with self._follower.drafted(chain.follows) as draft, self._repository.objects.unnamed():
+            with (
+                self._follower.drafted(chain.follows) as draft,
+                self._repository.objects.hold_packs_back(),
+            ):
                 settle = self._repository.objects.begin_to_write(chain.objects)
                 # The user may be on another branch by now that has the same tip.
                 if self._repository.head() != head:
                     raise YoloError(Reason.BRANCH_MOVED)
                 locked = _once(settle, draft.in_place(), within)
                 self._branches.move(head.ref or "HEAD", chain.tip, head.tip, locked)
-                tell(chain.made)
+                emit(chain.made)
         return chain.made
 
     @property
@@ -133,7 +136,7 @@ class Committer:
         self._repository.evict_caches()
         chain = self._build(entries, Head(ref, tip))
         if chain.tip is not None and chain.tip != tip:
-            with self._repository.objects.unnamed():
+            with self._repository.objects.hold_packs_back():
                 self._repository.objects.write(chain.objects)
                 self._branches.move(ref, chain.tip, tip)
         return chain.made
@@ -152,7 +155,7 @@ class Committer:
         if chain.tip in (None, tip):
             yield None
             return
-        with self._repository.objects.unnamed():
+        with self._repository.objects.hold_packs_back():
             self._repository.objects.write(chain.objects)
             yield chain.tip
 

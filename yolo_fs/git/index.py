@@ -72,7 +72,7 @@ class DraftFacts(NamedTuple):
     """Whether it differs from the index."""
 
 
-class _Begun(NamedTuple):
+class _Prefetched(NamedTuple):
     """A git process that has read the index into a draft and waits for the changes."""
 
     basis: Stamp
@@ -161,7 +161,7 @@ class IndexSync:
 
         self._repository = repository
         self._lives_long = lives_long
-        self._begun: _Begun | None = None
+        self._prefetched: _Prefetched | None = None
         self._read_ahead_at: Stamp | None = None
         """The stamp of the index that git should read for the next draft."""
         self._drafter = ThreadPoolExecutor(1, thread_name_prefix="index")
@@ -235,9 +235,9 @@ class IndexSync:
     def close(self) -> None:
         """End the waiting git process and the thread."""
         self._drafter.shutdown()
-        if self._begun:
-            self._begun.writer.kill()
-            self._begun = None
+        if self._prefetched:
+            self._prefetched.writer.kill()
+            self._prefetched = None
             self._clear_drafts()
 
     def _settle(self, follows: Iterable[IndexUpdate]) -> None:
@@ -307,11 +307,11 @@ class IndexSync:
             self._copy(basis)
             more = {"GIT_INDEX_FILE": self._draft_path}
             writer = self._repository.git.converse(*_UPDATE, settings=settings, more=more)
-            self._begun = _Begun(basis, settings, writer)
+            self._prefetched = _Prefetched(basis, settings, writer)
 
     def _ended_with(self, basis: Stamp | None, entries: Mapping[str, str | None]) -> bool:
         """Finish the draft that git has begun; return whether it was the right one and worked."""
-        begun, self._begun = self._begun, None
+        begun, self._prefetched = self._prefetched, None
         if begun is None:
             return False
         settings = self._repository.programs_off(also_own_filters=True)

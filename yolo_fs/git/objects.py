@@ -257,7 +257,7 @@ class ObjectStore:
         return self._ask_shared() & 0o044
 
     @contextlib.contextmanager
-    def unnamed(self) -> Iterator[None]:
+    def hold_packs_back(self) -> Iterator[None]:
         """Hand over no pack to the user's gc while objects are written that no branch names yet.
 
         The lock is on the folder of packs itself, so that no extra file is needed in it.

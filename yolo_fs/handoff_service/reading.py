@@ -91,8 +91,8 @@ def total_compliance(root: str, limits: Limits) -> Compliance | None:
 class Reader:
     """Reads handoffs of one repository and keeps its log."""
 
-    def __init__(self, root: str, start: str, limits: Limits, tell: EventSink):
-        """`root`: the work tree. `start`: base of paths. `tell`: receives the journal's event.
+    def __init__(self, root: str, start: str, limits: Limits, emit: EventSink):
+        """`root`: the work tree. `start`: base of paths. `emit`: receives the journal's event.
 
         Raises:
             YoloError: NOT_INITIALISED when there is no planning tree.
@@ -102,7 +102,7 @@ class Reader:
         self._root = root
         self._start = os.path.realpath(start)
         self._limits = limits
-        self._tell = tell
+        self._emit = emit
 
     def read(self, request: ReadRequest, now: datetime) -> HandoffAnswer:
         """Read the file, else the text, and record the reason in the log and in the journal.
@@ -205,7 +205,7 @@ class Reader:
             "outcome": read.diagnosis.outcome.value if read.diagnosis.outcome else "",
             "elsewhere": list(elsewhere),
         }
-        self._tell(EVENT, path, data)
+        self._emit(EVENT, path, data)
         try:
             _append(self._root, read.lines().encode("ascii"))
         except (OSError, RefusedError) as error:

@@ -66,7 +66,7 @@ def _retried(error: Sent, session: ProductSession) -> NextState:
     )
 
 
-def _asked(error: Sent, _: ProductSession) -> NextState:
+def _await_user(error: Sent, _: ProductSession) -> NextState:
     return _next(error, "waiting", "user", _find_failed_phase(error))
 
 
@@ -82,7 +82,7 @@ def _aborted(error: Sent, _: ProductSession) -> NextState:
     return _next(error, "aborted", None, None)
 
 
-_STATES = {"retry": _retried, "ask": _asked, "skip": _skipped, "abort": _aborted}
+_STATES = {"retry": _retried, "ask": _await_user, "skip": _skipped, "abort": _aborted}
 
 
 def _next(

@@ -109,7 +109,7 @@ def make_squash(repository: Repository, planned: Squash) -> str:
     ]
     body = "\n".join([*lines, "", planned.message]).encode("utf-8", "surrogateescape")
     commit = repository.object_format.hash_object("commit", body)
-    with contextlib.closing(RefUpdater(repository)) as refs, repository.objects.unnamed():
+    with contextlib.closing(RefUpdater(repository)) as refs, repository.objects.hold_packs_back():
         repository.objects.write((commit,))
         refs.move(ref, commit.oid, None)
     return commit.oid

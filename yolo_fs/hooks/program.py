@@ -48,7 +48,7 @@ class Program(NamedTuple):
             )
             if runner is None or only_asks or not runner.runs(words, at + 1):
                 break
-            at = runner.behind(words, at + 1)
+            at = runner.find_program(words, at + 1)
             takes_input = takes_input or name in ("xargs", "parallel")
         if at >= len(words):
             return None
@@ -154,7 +154,7 @@ def _listed(arguments: Sequence[Word]) -> str:
     return " ".join((*as_named, "[!.]*", *([".[!.]*"] if hidden else ())))
 
 
-def _found(arguments: Sequence[Word]) -> str | None:
+def _printed_by_find(arguments: Sequence[Word]) -> str | None:
     """Return patterns of what `find` prints; None for all that is in a folder of no interest."""
     roots = list(takewhile(lambda word: not re.match(r"[-(!]", word.text), arguments))
     pairs = pairwise(word.text for word in arguments)
@@ -171,7 +171,7 @@ _PRINTS: Mapping[str, Callable[[Sequence[Word]], str | None]] = {
     "echo": _echoed,
     "printf": _formatted,
     "ls": _listed,
-    "find": _found,
+    "find": _printed_by_find,
 }
 """Program → what it prints, as far as its words tell."""
 
@@ -192,7 +192,7 @@ class _Runner(NamedTuple):
         """Return whether it runs a program here; `at`: where its own arguments begin."""
         return not self.words or (at < len(words) and words[at].text in self.words.split())
 
-    def behind(self, words: Sequence[Word], at: int) -> int:
+    def find_program(self, words: Sequence[Word], at: int) -> int:
         """Return the index of the program that it runs; `at`: where its own arguments begin."""
         at += 1 if self.words else 0
         skips = self.skips

@@ -33,7 +33,7 @@ _SHOWN = 20
 _DAY_S = 86_400
 
 
-def _tell(findings: Iterable[Finding], conclusion: str = "") -> bool:
+def _print_findings(findings: Iterable[Finding], conclusion: str = "") -> bool:
     """Print findings; return whether none of them is an error."""
     listed = tuple(findings)
     for finding in listed[:_SHOWN]:
@@ -50,7 +50,7 @@ def _warn(findings: Iterable[Finding]) -> bool:
     """Print findings about something that has already happened."""
     from dataclasses import replace
 
-    return _tell(replace(finding, level=Level.WARNING) for finding in findings)
+    return _print_findings(replace(finding, level=Level.WARNING) for finding in findings)
 
 
 def pre_commit(_: Sequence[str]) -> bool:
@@ -173,7 +173,7 @@ def _is_agent() -> bool:
 def _conclude(findings: Sequence[Finding], settings: Settings, refusal: str) -> bool:
     """Refuse faults of an agent, and of people if their team wants that; otherwise warn."""
     if _is_agent() or settings.policy.hooks_hold_people:
-        return _tell(findings, refusal)
+        return _print_findings(findings, refusal)
     return _warn(findings)
 
 
@@ -253,10 +253,10 @@ def commit_msg(arguments: Sequence[str]) -> bool:
     fault = subject_fault(subject)
     refusal = f"the commit is refused; 'git commit --edit -F {arguments[0]}' goes on with your text"
     if _is_agent() and is_of_the_protocol(subject, staged_paths()):
-        return _tell([fault], refusal)
+        return _print_findings([fault], refusal)
     with _repository() as repository:
         if _settings(repository).policy.hooks_hold_people:
-            return _tell([fault], refusal)
+            return _print_findings([fault], refusal)
         if _is_hint_due(repository):
             print(f"yolo-fs: tip, once a day: {safe(fault.hint)}", file=sys.stderr)
     return True

@@ -300,7 +300,7 @@ def _runners(command: SimpleCommand) -> Iterator[tuple[str, Program]]:
     while at < len(words) and (name := posixpath.basename(words[at].text)) in RUNNERS:
         if not RUNNERS[name].runs(words, at + 1):
             return
-        behind = RUNNERS[name].behind(words, at + 1)
+        behind = RUNNERS[name].find_program(words, at + 1)
         yield name, Program(name, words[at + 1 : behind], command)
         at = behind
 

@@ -228,7 +228,7 @@ class Keeper:
         refs = RefUpdater(repository, durable=repository.objects.is_durable, is_private=True)
         with closing(refs):
             if tip is not None:
-                with repository.objects.unnamed():
+                with repository.objects.hold_packs_back():
                     repository.objects.write(everything)
                     refs.move(self.ref, tip, self._tip)
             elif self._tip is not None:

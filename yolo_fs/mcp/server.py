@@ -47,7 +47,7 @@ from yolo_fs.core.reasons import Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.mcp.parameters import ANSWERS, FORMER_NAMES, PARAMETERS, described
 from yolo_fs.mcp.refusal import ToolRefusedError
-from yolo_fs.mcp.tools import ToolAnswer, Tools, told
+from yolo_fs.mcp.tools import ToolAnswer, Tools, with_errors_as_text
 from yolo_fs.system.files import read
 from yolo_fs.system.journal import Journal
 
@@ -167,7 +167,7 @@ class Server:
             f"{PROTOCOL}/kinds": ("Every kind that `validate_artifact` knows.", self._kinds),
         }  # fmt: skip
         for uri, (text, rows) in fixed.items():
-            function = partial(_written, told(rows))
+            function = partial(_written, with_errors_as_text(rows))
             self._server.add_resource(
                 FunctionResource.from_function(
                     function,
@@ -204,10 +204,10 @@ class Server:
 
     def _schema(self, kind: str) -> str:
         shown = _imported("cli.schema.show")
-        return _written(told(lambda: reply_of(shown, self._asked, kind=kind).data))
+        return _written(with_errors_as_text(lambda: reply_of(shown, self._asked, kind=kind).data))
 
     def _content(self, path: str) -> str:
-        return _read(told(lambda: self._text_of(path)))
+        return _read(with_errors_as_text(lambda: self._text_of(path)))
 
     def _text_of(self, path: str) -> str:
         place = _imported("mcp.writing.Caller")(self._start, self._agent).readable(path)

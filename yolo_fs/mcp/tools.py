@@ -68,7 +68,7 @@ class ToolAnswer:
     """The same as the command's --json prints."""
 
 
-def told(function: Callable[_P, _R]) -> Callable[_P, _R]:
+def with_errors_as_text(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Turn every error that a caller can mend into one text."""
 
     @functools.wraps(function)
@@ -108,7 +108,7 @@ class Tools:
         self._start = start
         self._asked = self._asked._replace(start=start)
 
-    @told
+    @with_errors_as_text
     def team_status(self, agent: str = "") -> ToolAnswer:
         """Where the team stands and who does what next. Call this first, and again when you
         lost the thread.
@@ -129,7 +129,7 @@ class Tools:
         brief = cut((*brief, company) if company else brief, BUDGET, as_text)
         return _answer(True, as_text(brief), data=dict(as_data(brief)))
 
-    @told
+    @with_errors_as_text
     def inbox(self) -> ToolAnswer:
         """What waits for the user and for nobody else: questions, approvals, decisions, conflicts,
         credentials in files, what a run has given up. The most urgent comes first.
@@ -139,7 +139,7 @@ class Tools:
         """
         return self._reply_as_command("inbox.inbox")
 
-    @told
+    @with_errors_as_text
     def whose_turn(self, phase: str = "") -> ToolAnswer:
         """Whose turn it is in a phase and in each department, what that step reads, and what it
         still lacks.
@@ -158,7 +158,7 @@ class Tools:
         shown = text if len(text) <= _LONGEST_EXAMPLE else text[: text.find("\n", 0) + 1]
         return replace(answer, text=f"{answer.text}\nA valid one:\n{shown}")
 
-    @told
+    @with_errors_as_text
     def validate_artifact(
         self, path: str = "", text: str = "", kind: str = "", agent: str = ""
     ) -> ToolAnswer:
@@ -180,7 +180,7 @@ class Tools:
         finally:
             validator.close()
 
-    @told
+    @with_errors_as_text
     def append_record(self, path: str, record: dict[str, Any], agent: str = "") -> ToolAnswer:
         """Add one record to a JSONL artifact: checked first, then written as one whole line, so
         nothing is ever torn.
@@ -195,7 +195,7 @@ class Tools:
             then = writer.committed_by(left)
         return _answer(True, f"{safe(path)}: line {line} written; {then}", left, {"line": line})
 
-    @told
+    @with_errors_as_text
     def write_artifact(self, path: str, text: str, agent: str = "") -> ToolAnswer:
         """Write a whole artifact: refused with every fault, or written at once and completely.
 
@@ -209,7 +209,7 @@ class Tools:
         done = f"written; {then}" if is_changed else "that is what it says already: nothing changes"
         return _answer(True, f"{safe(path)}: {done}", left)
 
-    @told
+    @with_errors_as_text
     def check_permission(
         self,
         action: Literal["read", "write", "decide", "use", "contact", "escalate"],
@@ -228,7 +228,7 @@ class Tools:
             work=None,
         )  # fmt: skip
 
-    @told
+    @with_errors_as_text
     def gate_status(self, name: str = "", phase: str = "", wait_s: float = 0.0) -> ToolAnswer:
         """Whether a gate between departments is open, and each piece of evidence that it lacks.
 
@@ -245,7 +245,7 @@ class Tools:
             return self._reply_as_command("gate.wait", names=(name,), phase=number, timeout=limit)
         return self._reply_as_command("gate.why", name=name, phase=number)
 
-    @told
+    @with_errors_as_text
     def handoff(
         self,
         action: Literal["check", "emit"],
@@ -269,7 +269,7 @@ class Tools:
         place = self._caller(self._resolve_asker(agent)).readable(path) if path else None
         return self._reply_as_command("handoff.check", path=place, receiver=known, because=None)
 
-    @told
+    @with_errors_as_text
     def escalate(
         self,
         action: Literal["list", "open", "raise", "resolve"],
@@ -310,7 +310,7 @@ class Tools:
                     "escalate.resolve", **given, **way, **items, decision=decision
                 )
 
-    @told
+    @with_errors_as_text
     def task(
         self,
         action: Literal["claims", "claim", "release", "summary", "assign", "sign-off"],

@@ -99,7 +99,7 @@ def inbox(
             for candidate in report.listing.unsettled
             for item in (*_credentials(report, candidate), *_held(report, candidate))
         ),
-        *(_asked(each) for each in open_ if each.holder is Role.USER),
+        *(_item_for_escalation(each) for each in open_ if each.holder is Role.USER),
         *(item for phase in phases for item in _acts(phase)),
         *_left_by_runs(report.root, team, runs),
         *_conflicts(machines),
@@ -197,7 +197,7 @@ def _open_escalations(
         yield from (each for each in known if each.is_open)
 
 
-def _asked(escalation: EscalationProgress) -> InboxItem:
+def _item_for_escalation(escalation: EscalationProgress) -> InboxItem:
     severity = escalation.severity
     harm = "blocks" if severity == "blocking" else f"{severity}, of"
     question = f"{escalation.question} ({harm} {escalation.id.task})"

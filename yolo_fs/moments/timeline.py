@@ -265,15 +265,15 @@ def sample_of(phase: PhaseBoard) -> TimelineSample:
     departments = phase.progress.departments
     causes = {wait.waiter: f"{wait.on}: {wait.why}" for wait in reversed(phase.waits)}
     return TimelineSample(
-        {status.department.value: _lane(status, causes) for status in departments},
+        {status.department.value: _lane_state(status, causes) for status in departments},
         sum(plan.is_done for status in departments for plan in status.plans),
         sum(len(status.plans) for status in departments),
         phase.progress.percent,
-        dict(_begun(departments)),
+        dict(_begun_plans(departments)),
     )
 
 
-def _begun(departments: Iterable[DepartmentStatus]) -> Iterator[tuple[str, BegunPlan]]:
+def _begun_plans(departments: Iterable[DepartmentStatus]) -> Iterator[tuple[str, BegunPlan]]:
     for status in departments:
         for plan in status.plans:
             if plan.standing is not PlanStanding.PENDING:
@@ -296,7 +296,7 @@ def plan_bars_of(seen: Sequence[tuple[TimelineMoment, TimelineSample]]) -> Itera
         yield PlanBar(plan, state.department, state.wave, from_ms, to_ms, plan in done)
 
 
-def _lane(status: DepartmentStatus, causes: Mapping[str, str]) -> LaneState:
+def _lane_state(status: DepartmentStatus, causes: Mapping[str, str]) -> LaneState:
     current = status.current
     if current is None:
         return LaneState("", "", TimeUse.WAITING)

@@ -370,8 +370,8 @@ def _turn_of_department(
             if step.step.key == "implementation":
                 task, why = _task(plans)
                 why = why or _explain_reopening(view, step.step)
-                return _asked(step.step, department)._replace(task=task, why=why)
-            return _asked(
+                return _next_in(step.step, department)._replace(task=task, why=why)
+            return _next_in(
                 step.step,
                 department,
                 _find_owing_role(view, step.step),
@@ -452,21 +452,21 @@ def _turn_of_phase(
 ) -> Next | None:
     for step in before:
         if step.standing is StepStanding.PENDING:
-            return _asked(step.step, DEFAULT_DEPARTMENT, role=Role.ANALYZE)
+            return _next_in(step.step, DEFAULT_DEPARTMENT, role=Role.ANALYZE)
         if not step.is_passed:
-            return _asked(step.step, DEFAULT_DEPARTMENT)
+            return _next_in(step.step, DEFAULT_DEPARTMENT)
     first = next((status.next for status in departments if status.next), None)
     if first:
         return first
     return next(
-        (_asked(step.step, DEFAULT_DEPARTMENT) for step in after if step.standing in _OPEN), None
+        (_next_in(step.step, DEFAULT_DEPARTMENT) for step in after if step.standing in _OPEN), None
     )
 
 
 _OPEN = (StepStanding.READY, StepStanding.RUNNING)
 
 
-def _asked(step: Step, department: Dept, role: Role | None = None, why: str = "") -> Next:
+def _next_in(step: Step, department: Dept, role: Role | None = None, why: str = "") -> Next:
     return Next(step.key, name_in(role or step.agents[0], department), step.inputs, why=why)
 
 

@@ -168,11 +168,11 @@ class States:
             return None
         if self._repository.object_format.hash_object("blob", content.data).oid != blob:
             return None
-        filed = map(self._filed, fresh)
+        filed = map(self._build_filed, fresh)
         state = project_state(with_filed(phases, filed), parse(content.data, self._limit))
         return StateMove(PROJECT_STATE, content.data, json_text(state)) if state else None
 
-    def _filed(self, fresh: FreshArtifact) -> Filed:
+    def _build_filed(self, fresh: FreshArtifact) -> Filed:
         place = fresh.place
         limits = Limits(max_file_bytes=self._limit)
         records = READERS[place.artifact.format](fresh.data, place.path, limits).records
@@ -198,7 +198,7 @@ class States:
             for path, is_over, content in _rows(phases)
             if self._is_ours_to_keep(path, is_over=is_over)
         }
-        beside = self._beside(commit, rows)
+        beside = self._find_kept_beside(commit, rows)
         if (commit, [*rows], self._stamps(beside)) == self._true:
             return None
         self._repository.make_own_dir()
@@ -236,7 +236,7 @@ class States:
         self._true = (commit, [*rows], self._stamps(beside)) if is_true else None
         return None
 
-    def _beside(self, commit: str, paths: Iterable[str]) -> tuple[str, ...]:
+    def _find_kept_beside(self, commit: str, paths: Iterable[str]) -> tuple[str, ...]:
         """Return which of the files are kept beside the branch: those that it does not have."""
         if self._wanted != "kept":
             return ()
@@ -384,12 +384,12 @@ def _has_state_files(known: Iterable[str]) -> bool:
 class Projector:
     """Keeps the projections of one work tree up to date."""
 
-    def __init__(self, repository: Repository, settings: Settings, team: Team, tell: EventSink):
+    def __init__(self, repository: Repository, settings: Settings, team: Team, emit: EventSink):
         self._repository = repository
         self._wanted = settings.policy.state_files
         self._switches = Switches(settings.config)
         self._team = team
-        self._tell = tell
+        self._emit = emit
         from yolo_fs.progress.gate_wait import NoticeWriter  # of the daemon alone
 
         self._notices = NoticeWriter(notice_path(repository))
@@ -423,13 +423,13 @@ class Projector:
         """Hide the files that no commit gets from `git status`, whatever the user's rules say."""
         if self._is_hidden or self._wanted != "kept":
             return
-        with self._told("info/exclude"):
+        with self._reporting_failures("info/exclude"):
             hide(self._repository, HIDDEN)
             self._is_hidden = True
 
     def _write(self, phases: Iterable[Phase], errors: Mapping[str, str]) -> None:
         for phase in phases:
-            with self._told(phase_folder(self._repository.root, phase.id)):
+            with self._reporting_failures(phase_folder(self._repository.root, phase.id)):
                 self._departments(phase, errors)
                 if self._switches.several_departments:
                     self._sentinels(phase)
@@ -452,7 +452,7 @@ class Projector:
         department: Dept,
     ) -> None:
         lock = os.path.join(folder, f".dept-lock-{department}")
-        with self._told(path):
+        with self._reporting_failures(path):
             reap_temporaries(folder, 0)
             failpoint.reach("projections.begun")
             root = self._repository.root
@@ -468,14 +468,14 @@ class Projector:
         key = (phase, gate.name)
         if gate.is_open and key not in self._open:
             self._open.add(key)
-            self._tell(
+            self._emit(
                 "gate.opened",
                 phase,
                 {"gate": gate.name, "evidence": [list(pair) for pair in gate.evidence]},
             )
         elif not gate.is_open and key in self._open:
             self._open.discard(key)
-            self._tell("gate.closed", phase, {"gate": gate.name, "why": str(gate.missing[0])})
+            self._emit("gate.closed", phase, {"gate": gate.name, "why": str(gate.missing[0])})
 
     def _sentinels(self, phase: Phase) -> None:
         for name, content in phase.sentinels.items():
@@ -484,7 +484,7 @@ class Projector:
                 self._write_sentinel(path, content)
         folder = ListedFolder.at(self._folder(phase))
         for name in stale_sentinels(folder, phase, self._team):
-            with self._told(path := os.path.join(folder.path, name)):
+            with self._reporting_failures(path := os.path.join(folder.path, name)):
                 remove(path, root=self._repository.root)
 
     def _write_sentinel(self, path: str, content: str) -> None:
@@ -495,7 +495,7 @@ class Projector:
         value = json.loads(content)
         if read_json(path) == value or (os.path.lexists(path) and not is_plain_file(path)):
             return
-        with self._told(path):
+        with self._reporting_failures(path):
             write_json(path, value, root=self._repository.root, mode=SHARED)
             failpoint.reach("sentinels.written")
 
@@ -503,13 +503,13 @@ class Projector:
         return own_phase_folder(self._repository.root, phase.id)
 
     @contextlib.contextmanager
-    def _told(self, path: str) -> Any:
+    def _reporting_failures(self, path: str) -> Any:
         """Report a projection that could not be written, and go on: the next look retries."""
         try:
             yield
         except (OSError, YoloError) as error:
             reason = error.reason if isinstance(error, YoloError) else Reason.STORAGE_FAILED
-            self._tell(
+            self._emit(
                 "projection.failed",
                 os.path.relpath(path, self._repository.root),
                 {"reason": reason.value},

@@ -56,7 +56,7 @@ def resume(
         repository = Repository(start)
     except YoloError as error:
         is_ours = error.reason is not Reason.BARE_REPOSITORY and _has_planning_tree_above(start)
-        return resume_report(Situation(trouble=(_told(error),)), asker) if is_ours else ()
+        return resume_report(Situation(trouble=(_describe(error),)), asker) if is_ours else ()
     with repository:
         if not os.path.isdir(os.path.join(repository.root, PLANNING_ROOT)):
             return ()
@@ -78,7 +78,7 @@ def _has_planning_tree_above(start: str) -> bool:
     return True
 
 
-def _told(error: YoloError) -> str:
+def _describe(error: YoloError) -> str:
     hint = f" {error.hint}" if error.hint else ""
     return f"{error.reason.value}: {error.message}.{hint}"
 
@@ -153,7 +153,7 @@ class _Look:
         try:
             return look()
         except YoloError as error:
-            self.trouble.append(_told(error))
+            self.trouble.append(_describe(error))
             return otherwise
 
     def _survey_verdicts(self, settings: Settings) -> _Seen:

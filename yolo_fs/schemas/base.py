@@ -381,17 +381,17 @@ def _grade_fault(field: FieldInfo | None, detail: ErrorDetails, reason: Reason) 
         return Grade.MUST
     parts = (info for part in typing.get_args(field.annotation) for info in _infos_in(part))
     own = () if isinstance(detail["loc"][-1], int) else (field,)
-    return Grade.SHOULD if any(_says(info, SHOULD) for info in (*own, *parts)) else Grade.MUST
+    return Grade.SHOULD if any(_has_extra(info, SHOULD) for info in (*own, *parts)) else Grade.MUST
 
 
 def must_say_something(field: FieldInfo) -> bool:
     """Return whether an empty text is a `should` of the field."""
-    return _says(field, SHOULD) and field.annotation is str
+    return _has_extra(field, SHOULD) and field.annotation is str
 
 
 def may_be_absent(field: FieldInfo) -> bool:
     """Return whether the absence of a required key is a `should`."""
-    return _says(field, _MAY_LACK)
+    return _has_extra(field, _MAY_LACK)
 
 
 def listed_values(field: FieldInfo) -> tuple[str, ...]:
@@ -410,7 +410,7 @@ def _unwrap_annotated(annotation: Any) -> Any:
     return typing.get_args(annotation)[0] if is_marked else annotation
 
 
-def _says(info: FieldInfo, extra: Mapping[str, Any]) -> bool:
+def _has_extra(info: FieldInfo, extra: Mapping[str, Any]) -> bool:
     written = info.json_schema_extra
     return isinstance(written, dict) and extra.items() <= written.items()
 

@@ -89,10 +89,12 @@ def contradicted(of: str, lines: Sequence[Mapping[str, Any]]) -> Iterator[Contra
     """Yield each contradiction in an artifact or a message, which is one line."""
     for row in CONTRADICTIONS:
         if row.of == of:
-            yield from _below(row, lines) if row.is_below else _beside(row, lines)
+            yield from _below(row, lines) if row.is_below else _contradictions_beside(row, lines)
 
 
-def _beside(row: Contradiction, lines: Sequence[Mapping[str, Any]]) -> Iterator[Contradicted]:
+def _contradictions_beside(
+    row: Contradiction, lines: Sequence[Mapping[str, Any]]
+) -> Iterator[Contradicted]:
     for index, line in enumerate(lines):
         if line.get(row.key) == row.verdict:
             for value in _values(line, row.against):

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from yolo_fs.core.timestamps import iso
-from yolo_fs.escalations.fold import NextEntries, borne_out, next_entries, said_of
+from yolo_fs.escalations.fold import NextEntries, claims_of, confirmed_statuses, next_entries
 from yolo_fs.evidence.facts import Filed, PhaseFacts
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import PhaseStatus, StepStanding, StepStatus
@@ -104,7 +104,7 @@ def _content(
         for key, value in old.items()
         if key not in first and key not in (DECLARED, "completed_at")
     }
-    declared = declared_in(old, _said(old), _derived(facts, targets, plans), rank_of_status)
+    declared = declared_in(old, _claims_in(old), _derived(facts, targets, plans), rank_of_status)
     return first | others | ({DECLARED: declared} if declared else {})
 
 
@@ -126,7 +126,7 @@ _OUTCOME = frozenset({"completed_at", "skipped_at", "artifact", "reason"})
 def _derive_targets(phase: Phase, old: Mapping[str, Any]) -> Iterator[_Target]:
     reached = True
     for step in STEPS:
-        statuses = _found(phase.progress, step)
+        statuses = _statuses_of(phase.progress, step)
         status = _standing(statuses, recorded_status=_status(_steps_of(old), step.key))
         if status == "skipped" and not reached and not statuses[0].by.startswith(DECLARED_SKIP):
             status = "pending"  # a rule skips a step when its turn comes, not before
@@ -134,7 +134,7 @@ def _derive_targets(phase: Phase, old: Mapping[str, Any]) -> Iterator[_Target]:
         yield _Target(step, status, _entry(phase.facts, step, status, statuses))
 
 
-def _found(progress: PhaseStatus, step: Step) -> list[StepStatus]:
+def _statuses_of(progress: PhaseStatus, step: Step) -> list[StepStatus]:
     own = [status for status in progress.steps if status.step.key == step.key]
     steps = (status for department in progress.departments for status in department.steps)
     return own or [status for status in steps if status.step.key == step.key]
@@ -154,7 +154,7 @@ def _standing(statuses: list[StepStatus], recorded_status: str) -> str:
 def _entry(
     facts: PhaseFacts, step: Step, status: str, statuses: list[StepStatus]
 ) -> dict[str, Any]:
-    filed = _filed(facts, step)
+    filed = _artifacts_of(facts, step)
     if status == "complete":
         proofs = [
             artifact for artifact in filed if artifact.commit in {each.by for each in statuses}
@@ -172,7 +172,7 @@ def _entry(
     return {"status": status}
 
 
-def _filed(facts: PhaseFacts, step: Step) -> list[Filed]:
+def _artifacts_of(facts: PhaseFacts, step: Step) -> list[Filed]:
     """Return the artifacts of a step; the design review changes those of the planning."""
     made_in = "planning" if step.key == "design_review" else step.key
     own = [filed for filed in facts.filed if filed.valid and filed.commit and filed.place.phase]
@@ -211,7 +211,7 @@ def _begin(facts: PhaseFacts) -> int:
     )
 
 
-def _said(old: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _claims_in(old: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield what the file claims to be done: only a claim can be ahead of the evidence."""
     if old.get("status") == "complete":
         yield "status", "complete"
@@ -221,7 +221,7 @@ def _said(old: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for plan in old.get("plans") or ():
         if isinstance(plan, dict) and plan.get("status") == "complete":
             yield f"plans.{plan.get('id')}", "complete"
-    yield from said_of(old)
+    yield from claims_of(old)
 
 
 def _derived(
@@ -231,7 +231,7 @@ def _derived(
         "status": "complete" if targets["signoff"].status in PASSED else "running",
         **{f"steps.{key}": target.status for key, target in targets.items()},
         **{f"plans.{plan['id']}": plan["status"] for plan in plans},
-        **borne_out(facts),
+        **confirmed_statuses(facts),
     }
 
 

@@ -237,7 +237,7 @@ def orchestration(phase: Phase, before: Mapping[str, Any] | None) -> dict[str, A
         "waves": _waves(facts),
     }
     others = {key: value for key, value in old.items() if key not in first and key != DECLARED}
-    declared = declared_in(old, _said(old), dict(_said(first)), rank_of_status)
+    declared = declared_in(old, _claims_in(old), dict(_claims_in(first)), rank_of_status)
     return renewed(before, first | others | ({DECLARED: declared} if declared else {}))
 
 
@@ -319,7 +319,7 @@ def _moments(filed: Any) -> list[int]:
     ]
 
 
-def _said(content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _claims_in(content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield what a file says of departments, gates and stages."""
     for group in ("departments", "gates"):
         entries = content.get(group)

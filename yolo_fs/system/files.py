@@ -132,7 +132,7 @@ def read(root: Root, relative: str | bytes, limit_bytes: int) -> Content | Findi
         with _folder(root, parts[:-1]) as parent:
             return _read_in(parent, parts[-1], path, owner_uid, limit_bytes)
     except (OSError, ValueError) as error:
-        return _finding(_reason_for_error(error), path, _said(error))
+        return _finding(_reason_for_error(error), path, _explain(error))
 
 
 def link_target(root: Root, relative: str) -> bytes | None:
@@ -154,7 +154,7 @@ def stamp_of(root: Root, relative: str | bytes) -> Stamp | Finding:
         with _folder(root, parts[:-1]) as parent:
             return Stamp.of(os.stat(parts[-1], dir_fd=parent, follow_symlinks=False))
     except (OSError, ValueError) as error:
-        return _finding(_reason_for_error(error), path, _said(error))
+        return _finding(_reason_for_error(error), path, _explain(error))
 
 
 Wanted = Callable[[str], object]
@@ -454,7 +454,7 @@ def _reason_for_error(error: OSError | ValueError) -> Reason:
     return Reason.BAD_NAME
 
 
-def _said(error: OSError | ValueError) -> str:
+def _explain(error: OSError | ValueError) -> str:
     if not isinstance(error, OSError):
         return "the name holds a NUL or cannot be encoded"
     if error.errno in (errno.ENOTDIR, errno.ELOOP):

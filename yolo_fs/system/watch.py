@@ -280,16 +280,16 @@ class Watcher:
         source, target = os.fsdecode(event.src_path), os.fsdecode(event.dest_path)
         match event:
             case FileClosedEvent():
-                self._tell(source, Hint.CLOSED)
+                self._report(source, Hint.CLOSED)
             case FileCreatedEvent() | FileModifiedEvent():
-                self._tell(source, Hint.CREATED)
+                self._report(source, Hint.CREATED)
             case FileDeletedEvent():
-                self._tell(source, Hint.GONE)
+                self._report(source, Hint.GONE)
             case FileMovedEvent():
                 # Renamed in from outside: no source. Moved along with its directory: synthetic,
                 # maybe still open.
-                self._tell(source, Hint.GONE)
-                self._tell(target, Hint.CREATED if event.is_synthetic else Hint.CLOSED)
+                self._report(source, Hint.GONE)
+                self._report(target, Hint.CREATED if event.is_synthetic else Hint.CLOSED)
 
     def _note_directory_event(self, event: FileSystemEvent) -> None:
         self._tree_changed = True
@@ -312,9 +312,9 @@ class Watcher:
             with contextlib.suppress(OSError), os.scandir(parent) as entries:
                 for entry in entries:
                     if not entry.is_dir(follow_symlinks=False):
-                        self._tell(entry.path, Hint.CREATED)
+                        self._report(entry.path, Hint.CREATED)
 
-    def _tell(self, path: str, hint: Hint) -> None:
+    def _report(self, path: str, hint: Hint) -> None:
         if not path.startswith(self._prefix):
             return
         relative = path.removeprefix(self._prefix)

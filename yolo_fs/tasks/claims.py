@@ -90,11 +90,12 @@ def overlap(ours: Iterable[str], theirs: Iterable[str]) -> str:
     """Return the first of our files that is, holds or lies below one of theirs, if any."""
     others = [_plain(path) for path in theirs]
     return next(
-        (path for path in map(_plain, ours) if any(_meet(path, other) for other in others)), ""
+        (path for path in map(_plain, ours) if any(_is_overlap(path, other) for other in others)),
+        "",
     )
 
 
-def _meet(path: str, other: str) -> bool:
+def _is_overlap(path: str, other: str) -> bool:
     return (
         path == other
         or path.startswith(f"{other}/")

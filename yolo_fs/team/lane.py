@@ -26,12 +26,11 @@ from yolo_fs.git.commit import CommitRequest, Committer
 from yolo_fs.git.obstacles import Obstacles
 from yolo_fs.git.refs import Remote
 from yolo_fs.git.repository import Head, Repository
-from yolo_fs.system.bell import Bell
 from yolo_fs.system.files import Stamp, stamp_at
 from yolo_fs.system.lock import holder
+from yolo_fs.system.notifier import Notifier
 from yolo_fs.system.store import make_folders, write_json
 from yolo_fs.system.watch import Watcher
-from yolo_fs.team.meeting import HeldBack, TeamMeeting, TeamStanding, observing_meeting
 from yolo_fs.team.membership import Membership, membership_of
 from yolo_fs.team.reconcile import (
     COMPANY,
@@ -41,13 +40,19 @@ from yolo_fs.team.reconcile import (
     department_of,
     path_of,
 )
+from yolo_fs.team.synchronizer import (
+    HeldBack,
+    TeamStanding,
+    TeamSynchronizer,
+    observing_synchronizer,
+)
 from yolo_fs.workspace.own_files import LINES, TEAM, TEAM_LANE, company_lock_path
 from yolo_fs.workspace.settings import Settings
 
 BUSY_S, QUIET_S = 0.5, 10.0
 """Polling intervals of the remote: while something moves, and when nothing has moved for long."""
 HEARD_S = 0.5
-"""Shortest interval between two looks at the remote, however many bells ring."""
+"""Shortest interval between two looks at the remote, however many notices come."""
 _STILL_BUSY = 10
 """Exchanges without moves before the pauses grow: agents think between two artifacts."""
 _SLOWER = 1.5
@@ -69,7 +74,7 @@ _LINE_ROOTS = ("refs/yolo/lines/", "refs/heads/yolo/lines/")
 _CLONE = re.compile(r"[a-z0-9][a-z0-9-]{0,80}")
 
 
-class Exchange(NamedTuple):
+class ExchangeResult(NamedTuple):
     """Result of one exchange with the remote."""
 
     moved: bool
@@ -88,17 +93,17 @@ class Lane:
         settings: Settings,
         membership: Membership,
         emit: EventSink,
-        bell: Bell | None = None,
+        notifier: Notifier | None = None,
     ):
-        """`bell` rings for each push that the remote accepted."""
+        """`notifier` is used for each push that the remote accepted."""
         self._repository = repository
         self._membership = membership
         self._emit = emit
-        self._bell = bell
+        self._notifier = notifier
         self._remote = Remote(repository, membership.remote)
-        self._meeting = observing_meeting(repository, settings, membership, emit)
-        self._committer = self._meeting.committer
-        self._beats: dict[str, float] = {}
+        self._synchronizer = observing_synchronizer(repository, settings, membership, emit)
+        self._committer = self._synchronizer.committer
+        self._renew_at: dict[str, float] = {}
         """Department → when our next heartbeat is due, on the monotonic clock."""
         self._used: dict[str, float] = {}
         """Department → when we last published for it, on the monotonic clock."""
@@ -115,7 +120,7 @@ class Lane:
         self._refused: tuple[tuple[str, ...], float, str] | None = None
         """(commits that the remote refused, when, its message)."""
 
-    def exchange(self) -> Exchange:
+    def exchange(self) -> ExchangeResult:
         """Fetch, and publish until the team lacks nothing or somebody has to decide something.
 
         Raises:
@@ -129,32 +134,34 @@ class Lane:
         for attempt in range(_ROUNDS):
             moved = self._fetch() or moved
             offered = self._offer_all()
-            if isinstance(offered, Exchange):
+            if isinstance(offered, ExchangeResult):
                 return offered._replace(moved=moved or offered.moved)
             time.sleep(random.uniform(0, min(BUSY_S, 0.05 * 2**attempt)))
-        return Exchange(moved, len(self._meeting.standing().publish))
+        return ExchangeResult(moved, len(self._synchronizer.standing().publish))
 
-    def _offer_all(self) -> Exchange | None:
+    def _offer_all(self) -> ExchangeResult | None:
         """Push until nothing more can be pushed; None when somebody else was first."""
         for attempt in range(_ROUNDS):
             offered = self._offer()
-            if isinstance(offered, Exchange):
+            if isinstance(offered, ExchangeResult):
                 return offered._replace(moved=attempt > 0)
             if not offered:
                 break
         return None
 
-    def _offer(self) -> bool | Exchange:
+    def _offer(self) -> bool | ExchangeResult:
         """Push what the team lacks, as far as is known; return whether the remote accepted it.
 
         Where nothing can be pushed, return the result of the exchange instead.
         """
-        standing = self._meeting.standing()
-        left = Exchange(moved=False, waiting=len(standing.publish))
+        standing = self._synchronizer.standing()
+        left = ExchangeResult(moved=False, waiting=len(standing.publish))
         self._goes_first |= bool(standing.merges)
         if not standing.publish:
             return left
-        requests, held = self._meeting.outgoing(standing.publish, standing.tip, self._offered_most)
+        requests, held = self._synchronizer.outgoing(
+            standing.publish, standing.tip, self._offered_most
+        )
         commits = tuple(change.commit for change in standing.publish)
         if refusal := self._refusal_of(commits):
             return left._replace(held=(*held, refusal))
@@ -177,8 +184,8 @@ class Lane:
         """
         for _ in range(_ROUNDS):
             self._fetch()
-            standing = self._meeting.resolved(path)
-            requests, held = self._meeting.outgoing(standing.publish, standing.tip)
+            standing = self._synchronizer.resolved(path)
+            requests, held = self._synchronizer.outgoing(standing.publish, standing.tip)
             if held:
                 raise YoloError(held[0].reason, held[0].what)
             with self._committer.built_on(requests, standing.tip) as tip:
@@ -189,8 +196,8 @@ class Lane:
     def leases(self) -> tuple[TeamLease, ...]:
         """Return the leases as the remote has them."""
         self._fetch()
-        tip = self._meeting.team_tip()
-        return tuple(self._meeting.lease_at(tip, dept) for dept in LEASES)
+        tip = self._synchronizer.team_tip()
+        return tuple(self._synchronizer.lease_at(tip, dept) for dept in LEASES)
 
     def lease(self, dept: str) -> TeamLease:
         """Return one of the leases as the remote has it."""
@@ -219,12 +226,12 @@ class Lane:
             if not self.is_silent(before):
                 return before
         taken = self.pass_lease(dept, clone, before, ttl_s=ttl_s)
-        self.beat()
+        self.renew_leases()
         return taken
 
     def holds(self, dept: str) -> bool:
         """Return whether this clone holds a lease, as far as was heard from the remote."""
-        lease = self._meeting.lease_at(self._meeting.team_tip(), dept)
+        lease = self._synchronizer.lease_at(self._synchronizer.team_tip(), dept)
         return lease.holder == self._membership.clone
 
     def pass_lease(
@@ -244,8 +251,8 @@ class Lane:
         dept, clone = before.dept, self._membership.clone
         for _ in range(_ROUNDS):
             self._fetch()
-            tip = self._meeting.team_tip()
-            if self._meeting.lease_at(tip, dept) != before:
+            tip = self._synchronizer.team_tip()
+            if self._synchronizer.lease_at(tip, dept) != before:
                 raise YoloError(Reason.LEASE_HELD)
             subject = f"chore(team): lease of {dept}, epoch {passed.epoch}"
             trailers = (("Yolo-Lease", dept), ("Yolo-Holder", passed.holder or "-"), (_BY, clone))
@@ -284,7 +291,7 @@ class Lane:
                 return False
         return True
 
-    def follow_silent(self, exchange: Exchange) -> bool:
+    def follow_silent(self, exchange: ExchangeResult) -> bool:
         """Take over the leases that block our artifacts, from holders that are silent for a TTL.
 
         Return whether one was taken. Call it repeatedly: what was seen is remembered, and any new
@@ -293,9 +300,9 @@ class Lane:
         Raises:
             YoloError: as `exchange`.
         """
-        tip = self._meeting.team_tip()
+        tip = self._synchronizer.team_tip()
         wanted = {each.what for each in exchange.held if each.reason is Reason.LEASE_HELD}
-        leases = [self._meeting.lease_at(tip, dept) for dept in LEASES]
+        leases = [self._synchronizer.lease_at(tip, dept) for dept in LEASES]
         blocking = [each for each in leases if f"{each.dept}: {safe(each.holder)}" in wanted]
         self._watched = {
             dept: watch
@@ -319,27 +326,27 @@ class Lane:
     def _signs(self, dept: str) -> dict[str, str]:
         return self._remote.tips(*(root + dept for root in _SIGN_ROOTS))
 
-    def beat(self) -> None:
+    def renew_leases(self) -> None:
         """Send a heartbeat for each lease that this clone holds, when one is due."""
-        tip = self._meeting.team_tip()
+        tip = self._synchronizer.team_tip()
         for dept in LEASES:
-            lease = self._meeting.lease_at(tip, dept)
+            lease = self._synchronizer.lease_at(tip, dept)
             if dept == COMPANY and holder(company_lock_path(self._repository)) is None:
-                self._beats.pop(dept, None)  # a runner that was killed gives no sign of life
+                self._renew_at.pop(dept, None)  # a runner that was killed gives no sign of life
                 continue
             if lease.holder != self._membership.clone:
-                if self._beats.pop(dept, None) is not None:
+                if self._renew_at.pop(dept, None) is not None:
                     self._emit("team.lease_lost", "", lease._asdict())
-            elif time.monotonic() >= self._beats.get(dept, 0.0):
+            elif time.monotonic() >= self._renew_at.get(dept, 0.0):
                 self._give_sign(lease)
-                self._beats[dept] = time.monotonic() + lease.ttl_s / 3
+                self._renew_at[dept] = time.monotonic() + lease.ttl_s / 3
 
     @property
     def due_in_s(self) -> float:
         """Return the seconds until a heartbeat, or the takeover from a silent holder, is due."""
         silent_at = (watch.over_at for watch in self._watched.values())
         return max(
-            0.0, min((*silent_at, *self._beats.values()), default=math.inf) - time.monotonic()
+            0.0, min((*silent_at, *self._renew_at.values()), default=math.inf) - time.monotonic()
         )
 
     def give_back(self) -> None:
@@ -347,15 +354,15 @@ class Lane:
 
         It goes to its original holder, or to whoever has followed that one.
         """
-        tip, now = self._meeting.team_tip(), time.monotonic()
+        tip, now = self._synchronizer.team_tip(), time.monotonic()
         for dept in LEASES:
-            lease = self._meeting.lease_at(tip, dept)
+            lease = self._synchronizer.lease_at(tip, dept)
             if lease.holder != self._membership.clone or not lease.lent_by:
                 continue
             if now - self._used.setdefault(dept, now) > lease.ttl_s:
                 with contextlib.suppress(YoloError):  # somebody else was first: look again
                     returned = self.pass_lease(dept, lease.lent_by, lease)
-                    self._beats.pop(dept, None)
+                    self._renew_at.pop(dept, None)
                     self._emit("team.lease_returned", "", returned._asdict())
 
     def _give_sign(self, lease: TeamLease) -> None:
@@ -370,7 +377,7 @@ class Lane:
         who = f"yolo_fs <yolo_fs@localhost> {int(time.time())} +0000"
         text = f"tree {tree.oid}\nauthor {who}\ncommitter {who}\n\nchore(team): alive\n\n{body}\n"
         sign = format_.hash_object("commit", text.encode())
-        with self._repository.objects.unnamed():
+        with self._repository.objects.hold_packs_back():
             self._repository.objects.write((tree, sign))
             while True:
                 ref = self._sign_root + lease.dept
@@ -386,7 +393,7 @@ class Lane:
 
     def _fetch(self) -> bool:
         """Update the tracking ref from the remote; return whether it moved."""
-        before = self._meeting.team_tip()
+        before = self._synchronizer.team_tip()
         branch = self._membership.branch
         tips = self._remote.tips(branch, *(f"{root}*" for root in _LINE_ROOTS))
         there = tips.pop(branch, None)
@@ -424,8 +431,8 @@ class Lane:
                 self._refused = (tuple(commits), time.monotonic(), error.message)
             raise
         if took:
-            if self._bell:
-                self._bell.ring(self._membership.branch, tip)
+            if self._notifier:
+                self._notifier.notify(self._membership.branch, tip)
             zero = self._repository.object_format.zero
             with contextlib.suppress(YoloError):  # fetched meanwhile
                 self._repository.git.run("update-ref", self._membership.ref, tip, before or zero)
@@ -492,7 +499,7 @@ class _Pace:
     quiet: int = 0
     """Exchanges in a row in which nothing moved."""
 
-    def after(self, exchange: Exchange) -> None:
+    def after(self, exchange: ExchangeResult) -> None:
         self.failures = 0
         is_moving = exchange.moved or bool(exchange.waiting and not exchange.held)
         self.quiet = 0 if is_moving else self.quiet + 1
@@ -518,12 +525,12 @@ class LaneThread:
         self._reported: object = None
         self._kept: object = None
         self._silence = ""
-        """Why no bells of others are received; empty while they are, and where there is no bell."""
+        """Why no notices of others are received; empty while they are, and where there are none."""
         self._thread = threading.Thread(target=self._run, name="team-lane", daemon=True)
 
-    def start(self, ring: Callable[[], None]) -> None:
-        """Start the thread. It calls `ring` when there is something to report."""
-        self._ring = ring
+    def start(self, wake: Callable[[], None]) -> None:
+        """Start the thread. It calls `wake` when there is something to report."""
+        self._wake = wake
         self._thread.start()
 
     def has_news(self) -> bool:
@@ -532,9 +539,9 @@ class LaneThread:
 
     def _emit(self, event: str, path: str, data: Mapping[str, Any]) -> None:
         self._events.put((event, path, data))
-        self._ring()
+        self._wake()
 
-    def tell(self, emit: EventSink) -> None:
+    def emit_events(self, emit: EventSink) -> None:
         """Report, in the caller's thread, what has happened since the last call."""
         while not self._events.empty():
             emit(*self._events.get())
@@ -544,7 +551,7 @@ class LaneThread:
         self._is_poked = True
         self._wanted.set()
 
-    def _hear(self, _ref: str, _oid: str) -> None:
+    def _on_notice(self, _ref: str, _oid: str) -> None:
         """Exchange soon: others have announced that they published."""
         if not self._has_rung:
             self._has_rung = True
@@ -556,7 +563,7 @@ class LaneThread:
         self._wanted.set()
         self._thread.join(timeout=2.0)
 
-    def _note_bell(self, silence: str) -> None:
+    def _note_connection(self, silence: str) -> None:
         if silence and not self._silence:
             self._emit("team.bell_lost", "", {"what": safe(silence)})
         elif self._silence and not silence:
@@ -566,14 +573,16 @@ class LaneThread:
     def _run(self) -> None:
         pace, membership = _Pace(), self._membership
         with Repository(self._start_at) as repository, contextlib.ExitStack() as cleanup:
-            bell: Bell | None = None
+            notifier: Notifier | None = None
             if membership.lane:
                 address = repository.config(f"remote.{membership.remote}.url") or membership.remote
                 subject = _subject(address, membership.team)
-                bell = Bell(membership.lane, subject, self._hear, self._note_bell)
-                bell.start()
-                cleanup.callback(bell.stop)
-            lane = Lane(repository, self._settings, membership, self._emit, bell)
+                notifier = Notifier(
+                    membership.lane, subject, self._on_notice, self._note_connection
+                )
+                notifier.start()
+                cleanup.callback(notifier.stop)
+            lane = Lane(repository, self._settings, membership, self._emit, notifier)
             while not self._is_stopping:
                 began = time.monotonic()
                 self._is_poked = self._has_rung = False
@@ -586,7 +595,7 @@ class LaneThread:
     def _rest(self, began: float, seconds: float) -> None:
         """Wait, unless there is something to publish.
 
-        However many bells ring, one is followed in each `HEARD_S`.
+        However many notices come, one is followed in each `HEARD_S`.
         """
         until = time.monotonic() + seconds
         while not (self._is_stopping or self._is_poked):
@@ -611,7 +620,7 @@ class LaneThread:
             exchange = lane.exchange()
             if lane.follow_silent(exchange):
                 exchange = lane.exchange()
-            lane.beat()
+            lane.renew_leases()
             lane.give_back()
         except YoloError as error:
             pace.after_failure()
@@ -645,9 +654,9 @@ class LaneThread:
 
 
 def _subject(address: str, team: str) -> str:
-    """Return the subject of a team's bells. It is the same for all ways to name a remote.
+    """Return the subject of a team's notices. It is the same for all ways to name a remote.
 
-    Bells of others there only cost a look.
+    Notices of others there only cost a look.
     """
     name = re.split(r"[/:\\]", address.rstrip("/"))[-1].removesuffix(".git").lower()
     return f"yolo-fs.{re.sub(r'[^a-z0-9-]', '-', name) or 'remote'}.{team}"
@@ -656,15 +665,15 @@ def _subject(address: str, team: str) -> str:
 class TeamLink:
     """Decides when the work tree has to look at its team, and looks."""
 
-    def __init__(self, repository: Repository, emit: EventSink, ring: Callable[[], None]):
-        """`ring` is called, from another thread, when the team's ref has moved."""
+    def __init__(self, repository: Repository, emit: EventSink, wake: Callable[[], None]):
+        """`wake` is called, from another thread, when the team's ref has moved."""
         self._emit = emit
         self._lane: LaneThread | None = None
         self._repository = repository
-        self._ring = ring
+        self._wake = wake
         self._choice: Stamp | None = None
         """Stamp of the file with the user's choice when it was read."""
-        self._meeting: TeamMeeting | None = None
+        self._synchronizer: TeamSynchronizer | None = None
         self._watcher: Watcher | None = None
         self._seen: tuple[Head, str | None] | None = None
         """Branch and team as the last look left them."""
@@ -672,7 +681,7 @@ class TeamLink:
     @property
     def is_joined(self) -> bool:
         """Whether the last look was at a team."""
-        return self._meeting is not None
+        return self._synchronizer is not None
 
     def is_due(self) -> bool:
         """Return whether the choice, the branch or the team's ref has changed since the last look.
@@ -681,54 +690,54 @@ class TeamLink:
         """
         if stamp_at(TEAM.path(self._repository)) != self._choice:
             return True
-        if self._meeting is None:
+        if self._synchronizer is None:
             return False
         head, tip = self._seen or (None, None)
         if self._lane is not None:
-            return self._lane.has_news() or tip != self._meeting.team_tip()
-        return (head, tip) != (self._repository.head(), self._meeting.team_tip())
+            return self._lane.has_news() or tip != self._synchronizer.team_tip()
+        return (head, tip) != (self._repository.head(), self._synchronizer.team_tip())
 
     def look(
         self, settings: Settings, committer: Committer, obstacles: Obstacles
     ) -> TeamStanding | None:
         """Look once; None where no team was joined."""
         choice = stamp_at(TEAM.path(self._repository))
-        if choice != self._choice or self._meeting is None:
+        if choice != self._choice or self._synchronizer is None:
             self.close()
             membership = membership_of(self._repository)
             self._choice = choice
             if membership is None:
                 return None
             ours = (self._repository, settings, membership, committer, obstacles, self._emit)
-            self._meeting = TeamMeeting(*ours)
+            self._synchronizer = TeamSynchronizer(*ours)
             self._watch(membership)
             if membership.remote:
                 self._lane = LaneThread(self._repository.root, settings, membership)
-                self._lane.start(self._ring)
-        standing = self._meeting.look()
+                self._lane.start(self._wake)
+        standing = self._synchronizer.look()
         self._seen = (self._repository.head(), standing.tip)
         if self._watcher:
             self._watcher.check()
         if self._lane:
-            self._lane.tell(self._emit)
+            self._lane.emit_events(self._emit)
             if standing.publish:
                 self._lane.poke()
         return standing
 
     def sync_files(self) -> None:
         """Make what was received durable in the work tree as well."""
-        if self._meeting:
-            self._meeting.sync_files()
+        if self._synchronizer:
+            self._synchronizer.sync_files()
 
     def close(self) -> None:
         """Forget the team, and stop watching its ref."""
         self.sync_files()
         if self._lane:
             self._lane.stop()
-            self._lane.tell(self._emit)
+            self._lane.emit_events(self._emit)
         if self._watcher:
             self._watcher.stop()
-        self._meeting = self._watcher = self._lane = self._seen = self._choice = None
+        self._synchronizer = self._watcher = self._lane = self._seen = self._choice = None
 
     def _watch(self, membership: Membership) -> None:
         """Ring when the ref moves. Where refs are not files, the move is found a moment later."""
@@ -737,8 +746,8 @@ class TeamLink:
             make_folders(folder, root=self._repository.common_dir)
         self._watcher = Watcher(
             folder,
-            lambda _path, _hint: self._ring(),
-            lambda _why: self._ring(),
+            lambda _path, _hint: self._wake(),
+            lambda _why: self._wake(),
             wants=lambda path: path == name,
         )
         self._watcher.start()

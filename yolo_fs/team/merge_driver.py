@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.artifacts.table import Meeting
+from yolo_fs.artifacts.table import MergeStrategy
 from yolo_fs.checking.checker import Checker
 from yolo_fs.checking.snapshots import NoTree
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors
@@ -37,7 +37,7 @@ def merged(settings: Settings, path: str, base: bytes, ours: bytes, theirs: byte
     Records that fit together one by one may contradict each other: that is a conflict as well.
     """
     place = classify(path)
-    if place is None or place.artifact.meets is Meeting.WHOLE:
+    if place is None or place.artifact.merge_strategy is MergeStrategy.WHOLE:
         return None
     result = merge_texts(place.artifact, base, ours, theirs)
     if result is None or result in (ours, theirs):

@@ -34,7 +34,7 @@ from yolo_fs.workspace.own_files import BESIDE, LINES, TEAM_LANE, lock_in
 from yolo_fs.workspace.settings import Settings
 
 if TYPE_CHECKING:
-    from yolo_fs.team.meeting import HeldBack, TeamMeeting, TeamStanding
+    from yolo_fs.team.synchronizer import HeldBack, TeamStanding, TeamSynchronizer
 
 EXPLAINED_MOST = 100
 """Most waiting artifacts of one direction that are examined individually."""
@@ -51,7 +51,7 @@ class TeamObserver:
         """Clone → what the team's ref has of it."""
         self._passed: dict[str, int] = {}
         """Department → when its lease last changed hands."""
-        self._meeting: TeamMeeting | None = None
+        self._synchronizer: TeamSynchronizer | None = None
 
     def look(self, obstacle: Reason | None = None) -> TeamOverview | None:
         """Return the state of the team; None where none was joined.
@@ -64,13 +64,15 @@ class TeamObserver:
         membership = membership_of(self._repository)
         if membership is None:
             return None
-        from yolo_fs.team.meeting import observing_meeting  # most work alone
+        from yolo_fs.team.synchronizer import observing_synchronizer  # most work alone
 
-        if self._meeting is None or self._meeting.membership != membership:
-            self._meeting = observing_meeting(self._repository, self._settings, membership)
+        if self._synchronizer is None or self._synchronizer.membership != membership:
+            self._synchronizer = observing_synchronizer(
+                self._repository, self._settings, membership
+            )
             self._tip, self._made, self._passed = None, {}, {}
         head = self._repository.head()
-        standing = self._meeting.standing(head)
+        standing = self._synchronizer.standing(head)
         self._read_up_to(standing.tip, membership.clone)
         lane = self._lane(membership)
         return TeamOverview(
@@ -79,9 +81,9 @@ class TeamObserver:
             membership.ref,
             standing.tip,
             lane,
-            tuple(self._clones(self._meeting, standing)),
-            tuple(self._leases(self._meeting, standing.tip)),
-            tuple(self._waiting(self._meeting, standing, head, obstacle, lane)),
+            tuple(self._clones(self._synchronizer, standing)),
+            tuple(self._leases(self._synchronizer, standing.tip)),
+            tuple(self._waiting(self._synchronizer, standing, head, obstacle, lane)),
         )
 
     def _read_up_to(self, tip: str | None, own: str) -> None:
@@ -117,16 +119,18 @@ class TeamObserver:
             self._repository, named, paths[0], self._repository.blob_at(commit.oid, paths[0])
         )
 
-    def _leases(self, meeting: TeamMeeting, tip: str | None) -> Iterator[HeldLease]:
+    def _leases(self, synchronizer: TeamSynchronizer, tip: str | None) -> Iterator[HeldLease]:
         for dept in LEASES:
-            lease = meeting.lease_at(tip, dept)
+            lease = synchronizer.lease_at(tip, dept)
             if lease.holder:
                 passed = self._passed.get(dept, 0)
                 yield HeldLease(dept, lease.holder, lease.epoch, passed)
 
-    def _clones(self, meeting: TeamMeeting, standing: TeamStanding) -> Iterator[CloneStanding]:
-        here = meeting.membership
-        beside = {} if here.remote else self._beside(meeting)
+    def _clones(
+        self, synchronizer: TeamSynchronizer, standing: TeamStanding
+    ) -> Iterator[CloneStanding]:
+        here = synchronizer.membership
+        beside = {} if here.remote else self._beside(synchronizer)
         this = self._made.get(here.clone, CloneStanding(here.clone))
         behind, ahead = _count_behind_and_ahead(standing)
         yield this._replace(
@@ -141,14 +145,14 @@ class TeamObserver:
             if name != here.clone:
                 yield beside.get(name) or self._made[name]
 
-    def _beside(self, meeting: TeamMeeting) -> dict[str, CloneStanding]:
+    def _beside(self, synchronizer: TeamSynchronizer) -> dict[str, CloneStanding]:
         """Return the other work trees of this repository that are in the same team."""
         standings = {}
         for neighbour in memberships_beside(self._repository):
             membership = neighbour.membership
-            if (membership.team, membership.remote) != (meeting.membership.team, ""):
+            if (membership.team, membership.remote) != (synchronizer.membership.team, ""):
                 continue
-            behind, ahead = _count_behind_and_ahead(meeting.standing(neighbour.head))
+            behind, ahead = _count_behind_and_ahead(synchronizer.standing(neighbour.head))
             made = self._made.get(membership.clone, CloneStanding(membership.clone))
             standings[membership.clone] = made._replace(
                 root=neighbour.root,
@@ -170,7 +174,7 @@ class TeamObserver:
 
     def _waiting(
         self,
-        meeting: TeamMeeting,
+        synchronizer: TeamSynchronizer,
         standing: TeamStanding,
         head: Head,
         obstacle: Reason | None,
@@ -182,9 +186,9 @@ class TeamObserver:
             yield WaitingArtifact(conflict.path, PendingMove.CHOICE, 0, Reason.REMOTE_CONFLICT)
         for each, _ in standing.merges:
             yield WaitingArtifact(each.path, PendingMove.MERGE, 0, here)
-        _, held = meeting.outgoing(standing.publish[:EXPLAINED_MOST], standing.tip)
+        _, held = synchronizer.outgoing(standing.publish[:EXPLAINED_MOST], standing.tip)
         yield from self._find_waiting_artifacts(standing.publish, PendingMove.PUBLISH, held, there)
-        held = meeting.why_not_received(standing.receive[:EXPLAINED_MOST], head)
+        held = synchronizer.why_not_received(standing.receive[:EXPLAINED_MOST], head)
         yield from self._find_waiting_artifacts(standing.receive, PendingMove.RECEIVE, held, here)
 
     def _find_waiting_artifacts(

@@ -23,7 +23,7 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.records import content_of, name_of
-from yolo_fs.artifacts.table import Artifact, Meeting
+from yolo_fs.artifacts.table import Artifact, MergeStrategy
 from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.reasons import Reason
@@ -81,10 +81,10 @@ def plan_of(
     publish: list[tuple[int, PathVersion]] = []
     diverged: list[Divergence] = []
     for path in here | there:
-        meeting = _meet(here.get(path, []), there.get(path, []), path, taken)
-        receive += meeting.receive
-        publish += meeting.publish
-        diverged += meeting.diverged
+        merged = _merge(here.get(path, []), there.get(path, []), path, taken)
+        receive += merged.receive
+        publish += merged.publish
+        diverged += merged.diverged
     return TeamPlan(
         tuple(change for _, change in sorted(receive)),
         tuple(change for _, change in sorted(publish)),
@@ -95,27 +95,27 @@ def plan_of(
 _Numbered = tuple[int, PathVersion]
 
 
-class _Meeting(NamedTuple):
+class _Merged(NamedTuple):
     receive: Sequence[_Numbered] = ()
     publish: Sequence[_Numbered] = ()
     diverged: Sequence[Divergence] = ()
 
 
-def _meet(
+def _merge(
     here: list[_Numbered], there: list[_Numbered], path: str, taken: frozenset[tuple[str, str]]
-) -> _Meeting:
+) -> _Merged:
     ours, theirs = _last(here), _last(there)
     known_here, known_there = _find_last_agreed(here, there)
     new_here, new_there = here[known_here:], there[known_there:]
     if ours == theirs or not (new_here or new_there):
-        return _Meeting()
+        return _Merged()
     agreed = here[known_here - 1][1].blob if known_here else None
     if ours is None or not new_here or ours == agreed:
         # A file that was deleted here comes back with the team's next version, not before.
-        return _Meeting(receive=_contents(new_there) if theirs else ())
+        return _Merged(receive=_contents(new_there) if theirs else ())
     if theirs in (None, agreed) or not new_there or (path, ours) in taken:
-        return _Meeting(publish=_contents(new_here))
-    return _Meeting(diverged=(Divergence(path, agreed, ours, theirs),))
+        return _Merged(publish=_contents(new_here))
+    return _Merged(diverged=(Divergence(path, agreed, ours, theirs),))
 
 
 def _find_last_agreed(here: Sequence[_Numbered], there: Sequence[_Numbered]) -> tuple[int, int]:
@@ -188,7 +188,7 @@ def merge_texts(artifact: Artifact, base: bytes, ours: bytes, theirs: bytes) -> 
         return ours
     if ours == base:
         return theirs
-    if artifact.meets is Meeting.WHOLE:
+    if artifact.merge_strategy is MergeStrategy.WHOLE:
         return None
     try:
         before, here, there = (_lines_of(each) for each in (base, ours, theirs))
@@ -210,7 +210,7 @@ def merge_lines(
     """
     read = cache(partial(_record_of, artifact))  # most lines are in all three
     versions = [[read(line) for line in lines] for lines in (base, ours, theirs)]
-    if artifact.meets is Meeting.APPEND:
+    if artifact.merge_strategy is MergeStrategy.APPEND:
         return MergedLines(_merge_by_time(versions[1], versions[2]))
     for records in versions:
         if doubled := _doubled(records):
@@ -265,7 +265,7 @@ def _record_of(artifact: Artifact, line: str) -> _Record:
     value = parse(line, len(line))
     if not isinstance(value, dict):
         raise ValueError("no JSON object")  # noqa: TRY004 — data is wrong, not its type
-    name = name_of(artifact, value) if artifact.meets is Meeting.BY_ID else ""
+    name = name_of(artifact, value) if artifact.merge_strategy is MergeStrategy.BY_ID else ""
     return _Record(name or content_of(value), line, value)
 
 
@@ -430,7 +430,7 @@ class RemoteLane(NamedTuple):
     """Since when it is in this state."""
     round_trip_s: float = 0.0
     silence: str = ""
-    """Why the others' bells are not received; empty while they are, and where there is no bell."""
+    """Why the others' notices are not received; empty while they are, and where there are none."""
     is_known: bool = True
     """Whether an exchange has been tried at all."""
 
@@ -480,7 +480,7 @@ def obstructions(seen: TeamOverview, format_time: TimeForm) -> Iterator[str]:
         since = f" since {format_time(seen.lane.since)}" if seen.lane.since else ""
         yield f"{seen.lane.reason.value} at {seen.lane.remote}{since}{detail}"
     if seen.lane and seen.lane.silence:
-        yield f"no bell is heard, so the remote is looked at now and then: {seen.lane.silence}"
+        yield f"no notice is received, so the remote is looked at now and then: {seen.lane.silence}"
     for direction in (PendingMove.PUBLISH, PendingMove.RECEIVE, PendingMove.MERGE):
         held = [each for each in seen.waiting if each.waits_for is direction and each.reason]
         for each in held[:_FEW]:

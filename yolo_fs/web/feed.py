@@ -65,7 +65,7 @@ class EventFeed:
     def close(self) -> None:
         """Stop following, and end every stream."""
         self._stop.set()
-        self._ring()
+        self._wake()
         for thread in self._threads:
             thread.join()
         self._repository.close()
@@ -82,9 +82,9 @@ class EventFeed:
         The board has `phase` in full; where that is None, only the change is announced. `last`:
         None asks for new events, and for so many events that came `before`.
         """
-        bell = asyncio.Event()
+        news = asyncio.Event()
         with self._lock:
-            self._waiting[bell] = asyncio.get_running_loop(), phase
+            self._waiting[news] = asyncio.get_running_loop(), phase
         try:
             newest, shown = self._newest(), ""
             seen = max(0, newest - before) if last is None else last
@@ -92,7 +92,7 @@ class EventFeed:
                 seen = 0
             yield _format_event("hello", {"seq": seen, "newest": newest}, None)
             while not self._stop.is_set():
-                bell.clear()
+                news.clear()
                 for event in self._after(seen):
                     seen = int(event["seq"])
                     payload = {**event, "happening": happening(event)._asdict()}
@@ -101,12 +101,12 @@ class EventFeed:
                     shown = board
                     yield board
                 try:
-                    await asyncio.wait_for(bell.wait(), SIGN_OF_LIFE_S)
+                    await asyncio.wait_for(news.wait(), SIGN_OF_LIFE_S)
                 except TimeoutError:
                     yield ": alive\n\n"
         finally:
             with self._lock:
-                self._waiting.pop(bell, None)
+                self._waiting.pop(news, None)
 
     def _newest(self) -> int:
         with self._lock:
@@ -125,7 +125,7 @@ class EventFeed:
             with self._lock:
                 self._kept.append(event)
             self._happened.set()
-            self._ring()
+            self._wake()
 
     def _watch(self) -> None:
         seen: tuple[int, object] = (-1, None)
@@ -153,7 +153,7 @@ class EventFeed:
                         continue
                 seen = now
                 self._boards = self._look(now[0], wanted)
-                self._ring()
+                self._wake()
 
     def _look(self, newest: int, wanted: Collection[str | None]) -> dict[str | None, str]:
         """Return the messages for the pages. Each is a new string, by which pages recognize it."""
@@ -169,12 +169,12 @@ class EventFeed:
                 messages[phase] = _format_event("board", {"seq": newest, "board": board}, None)
         return messages
 
-    def _ring(self) -> None:
+    def _wake(self) -> None:
         with self._lock:
             waiting = list(self._waiting.items())
-        for bell, (loop, _) in waiting:
+        for news, (loop, _) in waiting:
             with contextlib.suppress(RuntimeError):  # its loop has ended
-                loop.call_soon_threadsafe(bell.set)
+                loop.call_soon_threadsafe(news.set)
 
 
 def _format_event(event: str, data: dict[str, Any], number: int | None) -> str:

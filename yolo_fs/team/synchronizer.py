@@ -146,7 +146,7 @@ class _Past:
         return [PathVersion(*each) for each in self._changes if each.path in path_set]
 
 
-class TeamMeeting:
+class TeamSynchronizer:
     """Synchronizes the branch of one work tree with the ref of its team."""
 
     def __init__(
@@ -211,7 +211,7 @@ class TeamMeeting:
                 break  # another look would say no more, and others wait for the processor
             if not count:
                 break
-        self._tell(standing)
+        self._emit_conflicts(standing)
         return standing._replace(done=done, held=held, received=tuple(sorted(self._received)))
 
     def sync_files(self) -> None:
@@ -351,7 +351,7 @@ class TeamMeeting:
             raise objects.unread(f"blob {blob}", blob)
         return git_object.body
 
-    def _tell(self, standing: TeamStanding) -> None:
+    def _emit_conflicts(self, standing: TeamStanding) -> None:
         for each in set(standing.conflicts) - self._reported:
             data = {
                 "reason": Reason.REMOTE_CONFLICT.value,
@@ -594,13 +594,15 @@ class TeamMeeting:
         return request or HeldBack(change.path, Reason.NOT_AN_ARTIFACT)
 
 
-def observing_meeting(
+def observing_synchronizer(
     repository: Repository,
     settings: Settings,
     membership: Membership,
     emit: EventSink = lambda _event, _path, _data: None,
-) -> TeamMeeting:
-    """Return a meeting with helpers of its own, for callers that commit nothing on the branch."""
+) -> TeamSynchronizer:
+    """Return a synchronizer for callers that commit nothing on the branch."""
     branches = RefUpdater(repository, durable=False)
     committer = Committer(repository, branches, IndexSync(repository), lambda: datetime.now(UTC))
-    return TeamMeeting(repository, settings, membership, committer, Obstacles(repository), emit)
+    return TeamSynchronizer(
+        repository, settings, membership, committer, Obstacles(repository), emit
+    )

@@ -23,9 +23,9 @@ from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git import history
 from yolo_fs.git.repository import Repository
 from yolo_fs.system import failpoint
-from yolo_fs.team import meeting
-from yolo_fs.team.meeting import TeamStanding
+from yolo_fs.team import synchronizer
 from yolo_fs.team.membership import leave
+from yolo_fs.team.synchronizer import TeamStanding
 
 Trees = tuple[TeamTree, TeamTree]
 
@@ -57,7 +57,7 @@ def test_an_artifact_of_one_is_committed_in_the_other_and_says_where_it_is_from(
 
     assert b.committed(GAPS) == (b.root / GAPS).read_text() == gap(1) + "\n"
     origin = b.git("log", "-1", "--format=%(trailers:key=Yolo-Origin,valueonly)").strip()
-    assert origin == f"{a.meeting.membership.clone}/{a.git('rev-parse', 'HEAD').strip()}"
+    assert origin == f"{a.synchronizer.membership.clone}/{a.git('rev-parse', 'HEAD').strip()}"
     assert b.git("status", "--porcelain") == ""
     assert a.subjects() == b.subjects() == a.subjects(TEAM_REF)
 
@@ -106,7 +106,7 @@ def test_what_only_a_person_can_choose_is_kept_in_both_versions_until_they_do(tr
     assert "rotate" in b.committed(PLAN, TEAM_REF)
     assert b.committed(GAPS, TEAM_REF)  # the others do not wait for it
 
-    b.meeting.resolve(PLAN, keep_ours=True)
+    b.synchronizer.resolve(PLAN, keep_ours=True)
     settle(*trees)
 
     assert "expire" in a.committed(PLAN)
@@ -119,13 +119,13 @@ def test_the_version_of_the_team_can_be_chosen_as_well(trees: Trees) -> None:
     b.write(PLAN, plan("Tokens that expire"))
     a.look()
 
-    b.meeting.resolve(PLAN, keep_ours=False)
+    b.synchronizer.resolve(PLAN, keep_ours=False)
     settle(*trees)
 
     assert "rotate" in a.committed(PLAN)
     assert a.planning() == b.planning() == a.planning(TEAM_REF)
     with pytest.raises(YoloError, match="in no conflict"):
-        b.meeting.resolve(PLAN, keep_ours=True)
+        b.synchronizer.resolve(PLAN, keep_ours=True)
 
 
 def test_a_file_that_somebody_is_writing_is_not_replaced(trees: Trees) -> None:
@@ -312,7 +312,7 @@ def test_a_look_reads_on_where_the_last_one_ended_and_finds_what_a_first_look_fi
     a.write(GAPS, gap(1))
     b.write(other, gap(1))
     b.look()
-    looks = a.meeting
+    looks = a.synchronizer
     whole: list[str | None] = []
 
     def counted(repository: Repository, tip: str | None, paths: Sequence[str]) -> object:
@@ -323,10 +323,10 @@ def test_a_look_reads_on_where_the_last_one_ended_and_finds_what_a_first_look_fi
         whole.clear()
         seen = looks.standing()
         assert len(whole) == reads
-        assert seen == a.meeting.standing()
+        assert seen == a.synchronizer.standing()
         return seen
 
-    monkeypatch.setattr(meeting, "changes_of", counted)
+    monkeypatch.setattr(synchronizer, "changes_of", counted)
     look(reads=2)
     for number in (2, 3):  # they never agree, so nothing is forgotten
         gaps = [gap(each) for each in range(1, number + 1)]

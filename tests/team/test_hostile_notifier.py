@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.team.work_trees import CloneTree
-from yolo_fs.system.bell import Bell
+from yolo_fs.system.notifier import Notifier
 from yolo_fs.team.lane import HEARD_S, LaneThread
 from yolo_fs.team.membership import join
 from yolo_fs.workspace.settings import load
@@ -106,10 +106,12 @@ def test_what_a_server_sends_without_end_ends_the_connection_and_says_why(attack
     changes: list[str] = []
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with forged(attack) as port:
-        bell = Bell(f"nats://127.0.0.1:{port}", "yolo-fs.x.main", lambda *_: None, changes.append)
-        bell.start()
+        notifier = Notifier(
+            f"nats://127.0.0.1:{port}", "yolo-fs.x.main", lambda *_: None, changes.append
+        )
+        notifier.start()
         until(lambda: any("the limit is 65536" in why for why in changes))
-        bell.stop()
+        notifier.stop()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < 64 << 10
 
 
@@ -124,10 +126,12 @@ def test_a_deep_message_rings_for_nobody_and_the_connection_stays() -> None:
 
     with forged(deep_then_sound) as port:
         address = f"nats://127.0.0.1:{port}"
-        bell = Bell(address, "yolo-fs.x.main", lambda _, oid: heard.append(oid), changes.append)
-        bell.start()
+        notifier = Notifier(
+            address, "yolo-fs.x.main", lambda _, oid: heard.append(oid), changes.append
+        )
+        notifier.start()
         until(lambda: "sound" in heard)
-        bell.stop()
+        notifier.stop()
     assert heard == ["", "sound"] and changes[0] == ""
 
 

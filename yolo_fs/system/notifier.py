@@ -1,4 +1,4 @@
-"""A bell over NATS: whoever publishes wakes the others at once.
+"""Notices over NATS: whoever publishes wakes the others at once.
 
 It carries no state. Whatever it loses, duplicates or delays, the git remote is polled anyway.
 """
@@ -32,41 +32,41 @@ _RECEIVED_BYTES = 1 << 16
 """Largest message or line accepted from a server. Its description of itself has some thousand
 bytes."""
 _HEARD_AT_ONCE = 64
-"""Messages queued for processing. More are dropped, because a bell may be lost."""
+"""Messages queued for processing. More are dropped, because a notice may be lost."""
 
 
-class Bell:
-    """A thread that keeps a connection, hears the others' bells and rings its own."""
+class Notifier:
+    """A thread that keeps a connection, receives the others' notices and sends its own."""
 
     def __init__(
         self,
         servers: str,
         subject: str,
-        heard: Callable[[str, str], None],
+        on_notice: Callable[[str, str], None],
         changed: Callable[[str], None],
     ):
-        """Configure the bell. `servers`: addresses, separated by commas.
+        """Configure the notifier. `servers`: addresses, separated by commas.
 
-        `heard` receives the ref and the object of each bell of others; both are empty after a
+        `on_notice` receives the ref and the object of each notice of others; both are empty after a
         connection was made. `changed` receives why there is no connection, or an empty text. Both
         are called from the thread.
         """
         self._servers = servers.split(",")
         self._subject = subject
-        self._heard = heard
+        self._on_notice = on_notice
         self._changed = changed
         self._loop = asyncio.new_event_loop()
         self._ended = asyncio.Event()
         self._client: Client | None = None
         self._refusal = ""
         """Why this side closed the connection."""
-        self._thread = threading.Thread(target=self._run, name="team-bell", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="team-notifier", daemon=True)
 
     def start(self) -> None:
         """Start the thread. There need not be a server yet."""
         self._thread.start()
 
-    def ring(self, ref: str, oid: str) -> None:
+    def notify(self, ref: str, oid: str) -> None:
         """Notify the others that a ref has moved. Without a connection the notice is lost."""
         message = json.dumps({"ref": ref, "oid": oid}).encode()
         self._begin(lambda: self._send(message))
@@ -137,7 +137,7 @@ class Bell:
     async def _stay_connected(self, client: Client, closed: asyncio.Event) -> None:
         self._client = client
         self._changed("")
-        self._heard("", "")  # whatever rang meanwhile
+        self._on_notice("", "")  # whatever rang meanwhile
         waits = {asyncio.ensure_future(event.wait()) for event in (closed, self._ended)}
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
@@ -160,7 +160,7 @@ class Bell:
     async def _hear(self, message: Msg) -> None:
         with contextlib.suppress(ValueError, KeyError, TypeError):
             payload = parse(message.data, _LONGEST_BYTES)
-            self._heard(str(payload["ref"]), str(payload["oid"]))
+            self._on_notice(str(payload["ref"]), str(payload["oid"]))
 
 
 def _build_bounded_parser(client: Client, refuse: Callable[[str], None]) -> Parser:
