@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import sqlite3
@@ -245,6 +246,19 @@ def test_a_dry_run_prints_each_command_and_brief_and_starts_nobody(company: Comp
     assert b"analysis.json" in done.stdout
     assert company.repo.look("status", "--porcelain") == before
     assert not (company.repo.root / ".yolo-planning/phases/01-a-login").exists()
+
+
+def test_the_agent_that_comes_with_us_is_started_wherever_we_are_installed(
+    company: Company,
+) -> None:
+    page = (Path(__file__).parents[2] / "docs/company.md").read_text()
+    (program,) = re.findall(r"--with '(.*-m yolo_fs\.demo\.agent)'", page)
+    company.configure()
+    done = company.repo.yolo_fs("go", "a login", "--dry-run", "--with", program)
+    assert (
+        f"$ {shlex.join([sys.executable, '-P', '-m', 'yolo_fs.demo.agent'])}".encode()
+        in done.stdout
+    )
 
 
 @pytest.mark.parametrize(

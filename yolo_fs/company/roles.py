@@ -19,14 +19,16 @@ _PROGRAM = "yolo-fs"
 def gaps_of(repository: Repository, act: Act, command: str) -> Mapping[str, str]:
     """Return the gaps of a command line with their values, without unused ones.
 
-    `{plugin}`: the folder of our plugin; `{sandbox}` and `{definition}`: of the agent, the text
-    quoted as TOML and JSON quote it.
+    `{python}`: the Python that has us, which is not that of a user's PATH where we are installed
+    apart; `{plugin}`: the folder of our plugin; `{sandbox}` and `{definition}`: of the agent, the
+    text quoted as TOML and JSON quote it.
     """
     gaps = {
         "agent": act.agent,
         "role": act.role,
         "department": str(act.department or SHARED_NAMES[0]),
         "plugin": plugin_folder(repository),
+        "python": sys.executable,
     }
     if "{definition}" in command or "{sandbox}" in command:
         from yolo_fs.definitions.definition import Definition, text_of
