@@ -231,14 +231,13 @@ def _next(report: PhaseReport) -> ReportSection:
 def _waits_of_task(
     phase: Phase, following: Next, department: DepartmentStatus | None
 ) -> list[Wait]:
-    """Return what the task of a turn waits for, but for what this turn itself settles."""
+    """Return what the task of a turn waits for."""
     task = TaskRef.parse(following.task)
     if task is None:
         return []
     owner = department.department if department else DEFAULT_DEPARTMENT
     name = name_task(phase.facts, task, owner)
-    waits = (wait for wait in phase.waits if wait.waiter == name)
-    return [wait for wait in waits if wait.on not in following.act]
+    return [wait for wait in phase.waits if wait.waiter == name]
 
 
 def _format_next_lines(
@@ -260,7 +259,8 @@ def _format_next_lines(
         yield f"run: {following.command}"
     if task:
         yield f"task: {safe(task.action)} (plan {following.task[:5]})"
-    yield from (f"but first: {wait}" for wait in waits)
+    # What this turn settles itself is no reason to wait with it.
+    yield from (f"but first: {wait}" for wait in waits if wait.on not in following.act)
     yield f"inputs: {', '.join(map(safe, following.inputs))}"
     if files:
         yield f"read: {', '.join(map(spelled, files))}"
