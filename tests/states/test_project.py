@@ -385,6 +385,19 @@ def test_departments_gates_and_waves_are_as_the_evidence_has_them() -> None:
     assert orchestration(Phase(content), found) is None
 
 
+def test_a_department_that_has_nothing_yet_is_pending_and_a_design_gate_has_its_time() -> None:
+    named = {"status": "ready", "name": "LoginForm", "component": "LoginForm"}
+    kinds = ("design-handoff", "design-tokens", "component-specs")
+    content = facts({f"{kind}.jsonl": [named] for kind in kinds}, config=THREE)
+    dated = replace(content, filed=tuple(one._replace(at_s=60) for one in content.filed))
+    found = orchestration(Phase(dated), None)
+    assert found is not None
+    assert found["departments"]["frontend"] == {
+        "status": "pending", "step": "", "started": "", "completed": "",
+    }  # fmt: skip
+    assert found["gates"]["ux-complete"] == {"status": "passed", "passed_at": iso(60)}
+
+
 def test_a_phase_of_which_nothing_is_dated_began_with_its_commit() -> None:
     found = orchestration(Phase(replace(facts({}, config=THREE), at_s=60)), None)
     assert found is not None

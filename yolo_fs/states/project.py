@@ -271,7 +271,7 @@ def _department(facts: PhaseFacts, status: DepartmentStatus) -> dict[str, str]:
     derived = derived_status(status)
     moments = _moments(_of(facts, status.department))
     return {
-        "status": derived["status"],
+        "status": derived["status"] if moments else "pending",
         "step": derived["step"] if moments else "",
         "started": iso(min(moments, default=0)),
         "completed": iso(max(moments, default=0)) if status.is_complete else "",
@@ -282,12 +282,8 @@ def _gate(facts: PhaseFacts, gate: GateStatus) -> dict[str, str]:
     if not gate.is_open:
         return {"status": "pending", "passed_at": ""}
     commits = {commit for _, commit in gate.evidence}
-    return {
-        "status": "passed",
-        "passed_at": iso(
-            max(_moments(filed for filed in facts.filed if filed.commit in commits), default=0)
-        ),
-    }
+    passed = (filed.at_s for filed in facts.filed if filed.commit in commits)
+    return {"status": "passed", "passed_at": iso(max(passed, default=0))}
 
 
 def _integration(phase: Phase) -> str:
