@@ -220,3 +220,12 @@ def test_a_decision_of_nobody_we_know_is_a_warning() -> None:
     assert found({"agent": "intern", "dec": "Ship"}) == [
         (Reason.UNKNOWN_NAME, 1, "", Level.WARNING)
     ]
+
+
+@pytest.mark.parametrize(
+    ("agent", "writer"), [("analyze", "go.md"), ("critic", "lead"), ("fe-qa", "fe-lead")]
+)
+def test_whoever_has_no_tool_to_write_is_told_who_writes_for_it(agent: str, writer: str) -> None:
+    refused = may_use(find_actor(agent), "Write")
+    assert f"hands its findings to {writer}, who writes the file" in refused.rule
+    assert refused.ask == (writer,)

@@ -32,7 +32,6 @@ LANE = (
     "Never guess or make out-of-scope decisions."
 )
 """The sentence printed below the matrix."""
-ADVISORY = "hands its findings to the Lead, who writes the file, and yolo-fs commits it"
 _ALL = "All"
 
 
@@ -137,11 +136,13 @@ def may_use(actor: Actor, tool: str) -> AccessDecision:
         return AccessDecision(True, f"The roster limits no tools of {actor.role.label}. {rule}")
     if has_tool(actor, tool):
         return AccessDecision(True, f"{agent.full_name} has {', '.join(agent.tools)}. {rule}")
+    above = tuple(superior.role for superior in superiors(actor))
+    able = next((role for role in above if has_tool(actor.peer(role), tool)), None)
+    writer = actor.peer(able or above[0]).name if above else Role.USER.value
     reason = (
-        f"{agent.full_name} has {', '.join(agent.tools)} and no {safe(tool)} tool: it "
-        f"{ADVISORY}. {rule}"
+        f"{agent.full_name} has {', '.join(agent.tools)} and no {safe(tool)} tool: it hands its "
+        f"findings to {writer}, who writes the file, and yolo-fs commits it. {rule}"
     )
-    able = next((superior.role for superior in superiors(actor) if has_tool(superior, tool)), None)
     return refusal(actor, reason, *((able,) if able else ()))
 
 
