@@ -19,7 +19,7 @@ from yolo_fs.core.reasons import Finding, Reason, YoloError, errors, safe
 from yolo_fs.daemon.coordinator import PASSING
 from yolo_fs.evidence.facts import TaskProgress, plan_progress
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.hooks.hosts import HookAnswer, HookInput
 from yolo_fs.hooks.tool_use import HookRequest, paths_written
 from yolo_fs.install.background import running
@@ -198,8 +198,8 @@ _PHASE = "{phase}"
 
 
 def _at_work(request: HookRequest) -> PhaseId | None:
-    team = Team(request.repository, request.settings)
-    phase = phase_at_work(request.repository, request.settings, team)
+    facts_reader = FactsReader(request.repository, request.settings)
+    phase = phase_at_work(request.repository, request.settings, facts_reader)
     return phase.id if phase else None
 
 
@@ -226,7 +226,7 @@ def _given(request: HookRequest, actor: Actor, room: int) -> str:
     if settings.policy.contexts == "never" or not settings.config.context_compiler:
         return ""
     try:
-        (kept,) = ContextStore(repository, settings, Team(repository, settings)).compile(
+        (kept,) = ContextStore(repository, settings, FactsReader(repository, settings)).compile(
             (actor.name,)
         )
     except YoloError:  # there is no phase yet, or no context for such an agent: it begins without

@@ -13,7 +13,7 @@ from yolo_fs.cli.main import run
 from yolo_fs.evidence.facts import PlanStanding, plan_progress
 from yolo_fs.evidence.judged import came_later
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.loops.repairs import PassedAudit, passed_without_answer
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.workspace.settings import load
@@ -66,8 +66,8 @@ def origin(tmp_path: Path) -> Path:
 
 def standing(root: Path) -> tuple[PlanStanding, tuple[str, ...]]:
     with Repository(str(root)) as repository:
-        team = Team(repository, load(repository.root))
-        (facts,) = team.facts(repository.head().tip)
+        facts_reader = FactsReader(repository, load(repository.root))
+        (facts,) = facts_reader.facts(repository.head().tip)
         (plan,) = plan_progress(facts)
     return plan.standing, plan.missing
 
@@ -123,15 +123,15 @@ def test_a_clone_without_a_former_audit_asks_for_it_until_it_has_come(
     put(origin, AUDIT, passed)
     clone = cloned(origin, tmp_path, "--filter=blob:none")
     with Repository(str(clone)) as repository:
-        team = Team(repository, load(repository.root))
-        assert audit_of(team, repository) == PassedAudit("PASS", is_known=False)
-        assert audit_of(team, repository) == PassedAudit("PASS", is_known=False)
+        facts_reader = FactsReader(repository, load(repository.root))
+        assert audit_of(facts_reader, repository) == PassedAudit("PASS", is_known=False)
+        assert audit_of(facts_reader, repository) == PassedAudit("PASS", is_known=False)
         git(clone, "fetch", "-q", "--refetch", "--no-filter")
-        assert audit_of(team, repository) == PassedAudit("PASS", is_known=True)
+        assert audit_of(facts_reader, repository) == PassedAudit("PASS", is_known=True)
 
 
-def audit_of(team: Team, repository: Repository) -> PassedAudit | None:
-    (facts,) = team.facts(repository.head().tip)
+def audit_of(facts_reader: FactsReader, repository: Repository) -> PassedAudit | None:
+    (facts,) = facts_reader.facts(repository.head().tip)
     return passed_without_answer(facts, Dept.BACKEND)
 
 
@@ -150,7 +150,7 @@ def test_a_clone_knows_that_a_merge_took_a_verdict_back_without_its_contents(
 
 def reopened(root: Path) -> list[str]:
     with Repository(str(root)) as repository:
-        (facts,) = Team(repository, load(repository.root)).facts(repository.head().tip)
+        (facts,) = FactsReader(repository, load(repository.root)).facts(repository.head().tip)
         return list(came_later(facts, "security-audit", Dept.BACKEND))
 
 
@@ -181,7 +181,7 @@ def test_a_clone_without_trees_goes_on_and_tells_all_once_they_have_come(
 def commits_of(root: Path) -> set[str]:
     """Return the commits that gave each artifact its content, as far as they are known."""
     with Repository(str(root)) as repository:
-        (facts,) = Team(repository, load(repository.root)).facts(repository.head().tip)
+        (facts,) = FactsReader(repository, load(repository.root)).facts(repository.head().tip)
     return {one.commit for one in facts.filed}
 
 

@@ -13,7 +13,7 @@ from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Exit
 from yolo_fs.evidence.facts import PlanStanding, PlanStatus, plan_progress
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team as History
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.workspace.settings import load
 
 PLAN = (
@@ -55,7 +55,7 @@ def asked(
 
 def plan_of(team: Team) -> PlanStatus:
     with Repository(str(team.root)) as repository:
-        history = History(repository, load(repository.root))
+        history = FactsReader(repository, load(repository.root))
         (facts,) = history.facts(repository.head().tip)
         (plan,) = plan_progress(facts)
     return plan

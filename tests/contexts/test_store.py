@@ -26,7 +26,7 @@ from yolo_fs.contexts.selection import ContextSource
 from yolo_fs.contexts.store import ContextAudit, ContextStore
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team as Facts
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.report import as_data
 from yolo_fs.protocol.contexts import budget_of
 from yolo_fs.reports.resume import resume
@@ -66,7 +66,7 @@ def team(tmp_path: Path) -> Team:
 def contexts_of(root: Path) -> tuple[Repository, ContextStore]:
     repository = Repository(str(root))
     settings = load(repository.root)
-    return repository, ContextStore(repository, settings, Facts(repository, settings))
+    return repository, ContextStore(repository, settings, FactsReader(repository, settings))
 
 
 def proofs(root: Path) -> Iterator[ContextAudit]:
@@ -463,7 +463,7 @@ def test_sources_that_were_committed_anew_are_held_once(team: Team) -> None:
     critique = (EXAMPLES / "critique/ok/two_rounds.jsonl").read_text()
     with Repository(str(team.root)) as repository:
         settings = load(repository.root)
-        gatherer = Gatherer(repository, settings, Facts(repository, settings))
+        gatherer = Gatherer(repository, settings, FactsReader(repository, settings))
         held = []
         for number in range(20):
             team.artifact("critique.jsonl", critique.replace("?", f" {number}?"))

@@ -27,7 +27,7 @@ from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.examine import shape_faults
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.progress.gates import Gates, gates_at
 from yolo_fs.progress.state_files import STATE_FILES
 from yolo_fs.protocol.workflow import STEPS
@@ -114,8 +114,8 @@ class Played:
         phase = PhaseId.parse("01-auth")
         assert phase is not None
         with Repository(self.root) as repository:
-            team = Team(repository, load(self.root))
-            return [gates_at(repository, team, phase, one.oid) for one in self.commits]
+            facts_reader = FactsReader(repository, load(self.root))
+            return [gates_at(repository, facts_reader, phase, one.oid) for one in self.commits]
 
     def yolo_fs(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         code, out, err = forked.call(arguments, Path(self.root), os.environ)

@@ -18,8 +18,8 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.handoff_service.lifecycle import lifecycles_of
 from yolo_fs.handoffs.lifecycle import HandoffLifecycle, HandoffStage, overdue
 from yolo_fs.handoffs.reading import Diagnosis, Read
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.history.index import HistoryIndex, PathChange
-from yolo_fs.history.team import Team
 from yolo_fs.phase.phase import Phase
 from yolo_fs.workspace.settings import load
 
@@ -76,9 +76,11 @@ class Tree:
 
     def lives(self, *reads: Read) -> list[HandoffLifecycle]:
         with Repository(str(self.root)) as repository:
-            team = Team(repository, load(repository.root))
-            phases = team.phases(repository.head().tip)
-            return list(lifecycles_of(repository.root, phases, team.history_index, reads, 60))
+            facts_reader = FactsReader(repository, load(repository.root))
+            phases = facts_reader.phases(repository.head().tip)
+            return list(
+                lifecycles_of(repository.root, phases, facts_reader.history_index, reads, 60)
+            )
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from yolo_fs.evidence.facts import PlanStanding, PlanStatus, plan_progress
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.workspace.settings import load
 
 FOLDER = ".yolo-planning/phases/01-login"
@@ -71,8 +71,8 @@ def finish(root: Path, subject: str) -> None:
 
 def plan_of(root: Path) -> PlanStatus:
     with Repository(str(root)) as repository:
-        team = Team(repository, load(repository.root))
-        (facts,) = team.facts(repository.head().tip)
+        facts_reader = FactsReader(repository, load(repository.root))
+        (facts,) = facts_reader.facts(repository.head().tip)
         (plan,) = plan_progress(facts)
     return plan
 
@@ -167,5 +167,5 @@ def test_a_sign_off_may_be_reverted(root: Path) -> None:
 
 def signed_off(root: Path) -> str:
     with Repository(str(root)) as repository:
-        (facts,) = Team(repository, load(repository.root)).facts(repository.head().tip)
+        (facts,) = FactsReader(repository, load(repository.root)).facts(repository.head().tip)
     return facts.signed_off

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.teams import THREE, Team
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team as Gatherer
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.progress.board import Board, board
 from yolo_fs.progress.drift import as_json, asides
 from yolo_fs.workspace.settings import load
@@ -34,7 +34,7 @@ def beside(team: Team) -> dict[str, Any]:
     """Return what the work tree says beside the present."""
     with Repository(str(team.root)) as repository:
         settings = load(repository.root)
-        gathered = Gatherer(repository, settings)
+        gathered = FactsReader(repository, settings)
         found = board(repository, settings, repository.head().tip, gathered)
         return as_json(asides(repository.root, settings, found, gathered))
 

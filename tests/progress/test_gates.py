@@ -15,7 +15,7 @@ from tests.support.teams import BACKEND, THREE, Team
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit, Reason, YoloError
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team as Facts
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.progress.gate_wait import GateLook
 from yolo_fs.progress.gates import Gates, gates_at, look
 from yolo_fs.progress.state_files import Projector, forged_sentinels
@@ -56,7 +56,7 @@ def ask(team: Team, *names: str) -> GateLook:
 def gates(team: Team, phase: PhaseId = PHASE) -> Gates:
     with Repository(str(team.root)) as repository:
         return gates_at(
-            repository, Facts(repository, load(repository.root)), phase, repository.head().tip
+            repository, FactsReader(repository, load(repository.root)), phase, repository.head().tip
         )
 
 
@@ -173,7 +173,7 @@ def test_a_sentinel_that_the_daemon_takes_away_meanwhile_is_not_called_forged(te
     sentinel = team.root / ".yolo-planning/phases/01-auth/.handoff-ux-complete"
     sentinel.write_text("{}")
     with Repository(str(team.root)) as repository:
-        known = Facts(repository, load(repository.root))
+        known = FactsReader(repository, load(repository.root))
         (phase,) = known.phases(team.head())
         listed = ListedFolder.at(str(sentinel.parent))
         assert forged_sentinels(listed, phase, known) == (sentinel.name,)
@@ -217,7 +217,7 @@ def test_forged_sentinels_are_found_and_left_where_they_are(team: Team, spoil: s
     sentinel.write_text(text)
     team.once()
     with Repository(str(team.root)) as repository:
-        known = Facts(repository, load(repository.root))
+        known = FactsReader(repository, load(repository.root))
         found = known.phases(repository.head().tip)
         assert forged_sentinels(ListedFolder.at(str(sentinel.parent)), found[0], known) == (
             sentinel.name,
@@ -266,7 +266,7 @@ def projector(team: Team, told: list[tuple[str, float]]) -> Iterator[Projector]:
     with Repository(str(team.root)) as repository:
         tell = lambda event, *_: told.append((event, time.time_ns()))  # noqa: E731
         made = Projector(
-            repository, settings := load(repository.root), Facts(repository, settings), tell
+            repository, settings := load(repository.root), FactsReader(repository, settings), tell
         )
         yield made
 
@@ -293,6 +293,6 @@ def test_gates_are_judged_where_no_state_file_is_written(team: Team) -> None:
     notice.unlink()
     with Repository(str(team.root)) as repository:
         settings = load(repository.root)
-        facts = Facts(repository, settings)
+        facts = FactsReader(repository, settings)
         Projector(repository, settings, facts, lambda *_: None).bring_up_to_date(team.head(), {})
     assert json.loads(notice.read_text())["open"] == {"01-auth": []}

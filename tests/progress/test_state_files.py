@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.teams import THREE, Team
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team as Gatherer
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.progress.state_files import States
 from yolo_fs.system import failpoint
 from yolo_fs.workspace.settings import load
@@ -29,7 +29,7 @@ def test_what_somebody_writes_meanwhile_is_not_replaced(
     team.config(THREE)
     with Repository(str(team.root)) as repository:
         settings, tip = load(repository.root), repository.head().tip
-        gathered = Gatherer(repository, settings)
+        gathered = FactsReader(repository, settings)
         first = States(repository, settings, gathered).write_next(tip, ())
         assert first
         file = team.root / first
@@ -64,7 +64,7 @@ def test_a_phase_that_somebody_moved_away_gets_no_state_files(
     (phases / "01-auth").rename(phases / "01-login")
     with Repository(str(team.root)) as repository:
         settings = load(repository.root)
-        states = States(repository, settings, Gatherer(repository, settings))
+        states = States(repository, settings, FactsReader(repository, settings))
         with contextlib.closing(states):
             states.write_next(repository.head().tip, [".yolo-planning/state.json"])
     assert not (phases / "01-auth").exists()

@@ -13,7 +13,7 @@ from typing import IO, Any, NamedTuple
 
 from tests.properties.histories import SHIP, Event, Ground, commit_of
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.acts import acts_of
 from yolo_fs.phase.phase import Phase
 from yolo_fs.workspace.settings import load
@@ -70,9 +70,9 @@ class Real(NamedTuple):
 
     def phase(self, commit: str = "main", root: Path | None = None) -> Phase:
         with Repository(str(root or self.root)) as repository:
-            team = Team(repository, load(repository.root))
+            facts_reader = FactsReader(repository, load(repository.root))
             oid = git(root or self.root, "rev-parse", commit)
-            (phase,) = team.phases(oid, self.ground.switches)
+            (phase,) = facts_reader.phases(oid, self.ground.switches)
         return phase
 
 

@@ -17,8 +17,8 @@ import pytest
 
 from yolo_fs.agents.snapshot import AgentsObserver
 from yolo_fs.git.repository import Repository
-from yolo_fs.history import team as kept_teams
-from yolo_fs.history.team import Team
+from yolo_fs.history import facts_reader as kept_readers
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.observer.answers import Answerer
 from yolo_fs.phase.phase import Phase
 from yolo_fs.progress.board import board
@@ -49,7 +49,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
     subprocess.run(["git", "init", "-q", "-b", "main", tmp_path / "tree"], check=True)
     yield tmp_path / "tree"
-    kept_teams._HELD.clear()
+    kept_readers._HELD.clear()
     kept_looks._HELD.clear()
     reports._SHOWN.clear()
 
@@ -89,13 +89,19 @@ def a_history(place: Path, chance: Random, phases: Sequence[str] = PHASES) -> li
     return listed.stdout.split()
 
 
-def told(repository: Repository, commit: str, team: Team) -> object:
+def told(repository: Repository, commit: str, facts_reader: FactsReader) -> object:
     """Return all that is shown of a commit."""
-    shown = board(repository, load(repository.root), commit, team)
+    shown = board(repository, load(repository.root), commit, facts_reader)
     phases = [(one.facts, one.folded, one.waits, one.integration_checks) for one in shown.phases]
-    crew = AgentsObserver(repository, load(repository.root), team).read_phases(commit)
+    crew = AgentsObserver(repository, load(repository.root), facts_reader).read_phases(commit)
     loops = [(one.loops.versions, one.loops.work, one.outcomes, one.turns) for one in crew]
-    return shown.as_json(), phases, loops, team.tasks_done(commit), team.steps_said()
+    return (
+        shown.as_json(),
+        phases,
+        loops,
+        facts_reader.tasks_done(commit),
+        facts_reader.steps_said(),
+    )
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + HISTORIES))
@@ -104,16 +110,16 @@ def test_a_team_that_remembers_says_what_one_says_that_begins(place: Path, seed:
     commits = a_history(place, chance)
     with Repository(str(place)) as repository:
         settings = load(repository.root)
-        old = Team(repository, settings)
+        old = FactsReader(repository, settings)
         for commit in commits:
             asked = chance.choice(commits) if chance.random() < 0.1 else commit
             repository.git.run("update-ref", "refs/heads/main", asked)
             with Repository(str(place)) as its_own:
-                heir = Team(its_own, settings)
+                heir = FactsReader(its_own, settings)
                 kept = told(repository, asked, old)
                 after = told(its_own, asked, heir)
-            kept_teams._HELD.clear()
-            fresh = told(repository, asked, Team(repository, settings))
+            kept_readers._HELD.clear()
+            fresh = told(repository, asked, FactsReader(repository, settings))
             assert without_time(kept) == without_time(fresh) == without_time(after), f"seed {seed}"
             if chance.random() < 0.7:
                 chance.choice((old, heir)).hold()
@@ -124,9 +130,9 @@ def test_the_next_command_folds_nothing_that_the_last_one_has_folded(place: Path
 
     def command() -> tuple[Phase, ...]:
         with Repository(str(place)) as repository:
-            team = Team(repository, load(repository.root))
-            phases = team.phases(tip)
-            team.hold()
+            facts_reader = FactsReader(repository, load(repository.root))
+            phases = facts_reader.phases(tip)
+            facts_reader.hold()
         return phases
 
     folded = command()

@@ -12,7 +12,7 @@ from tests.support.teams import BACKEND, THREE, Team
 from tests.web.served import served
 from yolo_fs.cli.main import run
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team as History
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.mcp.tools import Tools
 from yolo_fs.progress.board import phases_now
 from yolo_fs.states.project import summary_line
@@ -58,7 +58,7 @@ def check(team: Team, capsys: pytest.CaptureFixture[str]) -> str:
     assert all(path in told for path in asked["writes"])
     with Repository(str(team.root)) as repository:
         settings = load(repository.root)
-        history = History(repository, settings)
+        history = FactsReader(repository, settings)
         phases = phases_now(repository, settings, repository.head().tip, history)
     run_it = f" → {asked['command']}" if asked["command"] else ""
     assert summary_line(phases).endswith(f", next: {sentence}{run_it}")

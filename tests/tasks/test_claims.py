@@ -16,7 +16,7 @@ from yolo_fs.cli.main import run
 from yolo_fs.core.ids import PlanId, TaskRef
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team as Facts
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.system.store import write_json
 from yolo_fs.tasks.claims import Standing
 from yolo_fs.tasks.service import Claims, planned
@@ -132,7 +132,7 @@ def test_the_files_of_a_task_are_those_of_its_plan(team: Team) -> None:
     team.begin()
     team.plan()
     with Repository(str(team.root)) as repository:
-        facts = Facts(repository, load(repository.root)).facts(team.head())
+        facts = FactsReader(repository, load(repository.root)).facts(team.head())
         (task,) = planned(facts, T2)
         assert (task.files, task.commit) == (("src/auth/refresh.ts",), "")
         with pytest.raises(YoloError) as raised:

@@ -18,7 +18,7 @@ from tests.support.shared import made_once
 from yolo_fs.core.reasons import Reason
 from yolo_fs.daemon.coordinator import Coordinator
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.team.lane import Lane
 from yolo_fs.team.membership import join, membership_of
 from yolo_fs.team.synchronizer import TeamStanding, TeamSynchronizer
@@ -155,8 +155,8 @@ class TeamTree:
 
 def commits_named(clone: TeamTree) -> set[str]:
     """Return the source commits that count as evidence in a work tree."""
-    team = Team(clone.repository, load(str(clone.root)))
-    facts = team.facts(clone.repository.head().tip)
+    facts_reader = FactsReader(clone.repository, load(str(clone.root)))
+    facts = facts_reader.facts(clone.repository.head().tip)
     return {commit.oid for phase in facts for commit in phase.commits.values()}
 
 

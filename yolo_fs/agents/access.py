@@ -53,7 +53,7 @@ from yolo_fs.workspace.planning_tree import RUNNING
 from yolo_fs.workspace.settings import Settings, load_in_force
 
 if TYPE_CHECKING:
-    from yolo_fs.history.team import Team
+    from yolo_fs.history.facts_reader import FactsReader
 
 
 class Access:
@@ -63,7 +63,7 @@ class Access:
         self,
         repository: Repository | None,
         settings: Settings | None = None,
-        team: Team | None = None,
+        facts_reader: FactsReader | None = None,
         *,
         start: str = "",
     ):
@@ -73,7 +73,7 @@ class Access:
         self._settings = settings or (
             load_in_force(repository.root).settings if repository else None
         )
-        self._team = team
+        self._facts_reader = facts_reader
 
     @property
     def config(self) -> Config:
@@ -264,11 +264,11 @@ class Access:
     @cached_property
     def facts(self) -> tuple[PhaseFacts, ...]:
         """The facts of every phase at the current tip of the branch."""
-        from yolo_fs.history.team import Team
+        from yolo_fs.history.facts_reader import FactsReader
 
         assert self._settings is not None
-        team = self._team or Team(self._own, self._settings)
-        return team.facts(self._own.head().tip)
+        facts_reader = self._facts_reader or FactsReader(self._own, self._settings)
+        return facts_reader.facts(self._own.head().tip)
 
     @cached_property
     def _tests(self) -> frozenset[str]:

@@ -17,7 +17,7 @@ from yolo_fs.core.reasons import Finding, Reason, YoloError, errors
 from yolo_fs.core.timestamps import iso
 from yolo_fs.evidence.facts import PhaseFacts
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.system import heartbeats
 from yolo_fs.system.files import Content, read, stamp_of
 from yolo_fs.system.readers import read_lines
@@ -138,10 +138,10 @@ def claim_task(
     Raises:
         YoloError: as `Claims.claim`; UNKNOWN_NAME when no committed plan of the phase has the task.
     """
-    team, tip, now_s = Team(repository, settings), repository.head().tip, time.time()
-    require_planned(team.facts(tip), task)
-    taken = tuple(files or planned(team.facts(tip), task, agent)[0].files)
-    standing = Claims(repository, team.tasks_done(tip)).claim(agent, task, taken, now_s)
+    facts_reader, tip, now_s = FactsReader(repository, settings), repository.head().tip, time.time()
+    require_planned(facts_reader.facts(tip), task)
+    taken = tuple(files or planned(facts_reader.facts(tip), task, agent)[0].files)
+    standing = Claims(repository, facts_reader.tasks_done(tip)).claim(agent, task, taken, now_s)
     message = {
         "type": "task_claim",
         "task_id": f"T{task.number}",

@@ -37,8 +37,8 @@ from yolo_fs.escalations.fold import escalations
 from yolo_fs.escalations.log import logged
 from yolo_fs.evidence.facts import PhaseFacts, SourceCommit, Switches, plan_progress
 from yolo_fs.git.repository import Repository
+from yolo_fs.history.facts_reader import FactsReader, loop_facts
 from yolo_fs.history.index import HistoryIndex
-from yolo_fs.history.team import Team, loop_facts
 from yolo_fs.loops.facts import LoopFacts
 from yolo_fs.phase.phase import Phase
 from yolo_fs.protocol.roster import Circuit, Health
@@ -94,14 +94,14 @@ class AgentsObserver:
         self,
         repository: Repository,
         settings: Settings,
-        team: Team | None = None,
+        facts_reader: FactsReader | None = None,
         *,
         clock: Callable[[], Instant] = read_clock,
     ) -> None:
-        """`team`: caches what an earlier snapshot has read."""
+        """`facts_reader`: caches what an earlier snapshot has read."""
         self._repository = repository
         self._settings = settings
-        self._team = team or Team(repository, settings)
+        self._facts_reader = facts_reader or FactsReader(repository, settings)
         self._clock = clock
         self._timers = recall(repository, CREW_CLOCK)
         self._tip: str | None = ""
@@ -168,21 +168,23 @@ class AgentsObserver:
 
     def read_phases(self, tip: str | None) -> tuple[_OpenPhase, ...]:
         """Return what a commit says of each open phase, to be cached with its team."""
-        team, make = self._team, self._open_phase
+        facts_reader, make = self._facts_reader, self._open_phase
         if tip == self._tip:
             return self._phases
-        known = team.phases(tip)
+        known = facts_reader.phases(tip)
 
         def opened() -> tuple[_OpenPhase, ...]:
             open_ = (phase for phase in known if not phase.is_complete)
-            return tuple(team.derive(phase, "crew", partial(make, phase)) for phase in open_)
+            return tuple(
+                facts_reader.derive(phase, "crew", partial(make, phase)) for phase in open_
+            )
 
-        self._tip, self._phases = tip, team.derive_from((tip, known), "crew", opened)
+        self._tip, self._phases = tip, facts_reader.derive_from((tip, known), "crew", opened)
         return self._phases
 
     def _open_phase(self, phase: Phase) -> _OpenPhase:
-        known = loop_facts(self._team, phase.facts, 0)
-        done = task_commits(phase.facts, self._team.history_index)
+        known = loop_facts(self._facts_reader, phase.facts, 0)
+        done = task_commits(phase.facts, self._facts_reader.history_index)
         return _OpenPhase(phase, known, tuple(outcomes(known, done)), turns_of(phase, done))
 
     def _left(
@@ -203,7 +205,7 @@ class AgentsObserver:
                 self._departments, self._patience, loops, chain.from_iterable(outcome_events)
             )
 
-        return self._team.derive_from((phases, recorded, gone), "breakers", left)
+        return self._facts_reader.derive_from((phases, recorded, gone), "breakers", left)
 
     @property
     def _patience(self) -> BreakerPolicy:
@@ -287,9 +289,9 @@ def shutdown_as_json(shutdown: Shutdown, *, is_late: bool) -> dict[str, Any]:
 
 
 def tally_of(
-    repository: Repository, settings: Settings, team: Team, facts: PhaseFacts
+    repository: Repository, settings: Settings, facts_reader: FactsReader, facts: PhaseFacts
 ) -> tuple[DepartmentTotals, ...]:
     """Return the totals of each department of a phase, with what its Devs reported."""
     journal = AgentJournal(repository.own_dir, settings.limits)
-    done = task_commits(facts, team.history_index)
+    done = task_commits(facts, facts_reader.history_index)
     return tally(Phase(facts), done, journal.read(datetime.now(UTC)).seen)

@@ -22,7 +22,7 @@ from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, safe
 from yolo_fs.core.timestamps import local
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.protocol.roster import meant_agent
 from yolo_fs.reports.status import report
 from yolo_fs.workspace.settings import Settings, load
@@ -119,7 +119,7 @@ def note(invocation: Invocation, *, file: str, name: str) -> Reply:
             shown = safe(str(standing), 500)
             return Reply(data, heard.findings, code, lambda console: console.print(shown))
         if task:
-            require_planned(Team(repository, settings).facts(repository.head().tip), task)
+            require_planned(FactsReader(repository, settings).facts(repository.head().tip), task)
         instance = note_message(repository, settings, name, heard.value)
     data = {"noted": True, "type": heard.type, "id": instance}
     return Reply(

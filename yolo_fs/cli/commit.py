@@ -13,7 +13,7 @@ from yolo_fs.cli.task import task_named
 from yolo_fs.core.ids import SHORT, TYPES
 from yolo_fs.core.reasons import safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.tasks.service import commit_task
 from yolo_fs.workspace.settings import load
 
@@ -47,10 +47,10 @@ def commit(
     check_agent(agent)
     task = task_named(wanted)
     with Repository(invocation.start) as repository:
-        team = Team(repository, load(repository.root))
+        facts_reader = FactsReader(repository, load(repository.root))
         here = os.path.realpath(invocation.start)
         below = [os.path.relpath(os.path.join(here, path), repository.root) for path in paths]
-        made = commit_task(repository, team, task, type_, text, below, agent)
+        made = commit_task(repository, facts_reader, task, type_, text, below, agent)
     data = {
         "task": str(task),
         "commit": made.commit,

@@ -14,7 +14,7 @@ from yolo_fs.contexts.store import ContextAudit, ContextStore, StoredContext
 from yolo_fs.core.ids import PhaseId, PlanId, spelled_below
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.protocol.contexts import Cut
 from yolo_fs.workspace.planning_tree import find_phase, folder_of
 from yolo_fs.workspace.settings import load
@@ -85,7 +85,7 @@ def _contexts(
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
         wanted = find_phase(repository.root, phase) if phase else None
-        contexts = ContextStore(repository, settings, Team(repository, settings))
+        contexts = ContextStore(repository, settings, FactsReader(repository, settings))
         yield contexts, wanted, folder_of(invocation.start, repository.root)
 
 

@@ -25,7 +25,7 @@ from yolo_fs.decisions import (
 )
 from yolo_fs.evidence.facts import PhaseFacts
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.progress.workflow import phase_named
 from yolo_fs.protocol.departments import Role
 from yolo_fs.protocol.gates import APPROVAL_GATES
@@ -147,7 +147,7 @@ def supersede_(
         made = supersede(place, record, by)
         with Repository(invocation.start) as repository:
             settings = load(repository.root)
-            access = Access(repository, settings, Team(repository, settings))
+            access = Access(repository, settings, FactsReader(repository, settings))
             actor = access.actor(agent)
             may_write = access.write(actor, place.path)
         if actor.role not in producers_of(place.artifact.kind) and not may_write.allowed:
@@ -181,7 +181,7 @@ def _decide(
 ) -> Reply:
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
-        phase = phase_named(repository, settings, Team(repository, settings), spelled)
+        phase = phase_named(repository, settings, FactsReader(repository, settings), spelled)
         fields = decide(phase.facts)
         made = record_decision(
             repository.root, phase.facts.folder, fields, reason, datetime.now(UTC)

@@ -12,7 +12,7 @@ from yolo_fs.cli.reply import AS_ENV, PHASE, Invocation, Reply, verb
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit, Finding, Reason, safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.progress.departments import (
     REASONS,
     Cleaned,
@@ -113,7 +113,7 @@ def cleanup(invocation: Invocation, *, phase: str, reason: str) -> Reply:
     """
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
-        chosen = spelled_or_at_work(repository, settings, Team(repository, settings), phase)
+        chosen = spelled_or_at_work(repository, settings, FactsReader(repository, settings), phase)
         if reason == "complete" and (at := _open_step(repository, chosen)):
             message = f"phase {chosen} is not complete: it is at step {at}"
             finding = Finding(
@@ -135,15 +135,17 @@ def _chosen(invocation: Invocation, spelled: str) -> tuple[str, PhaseId]:
     """Return the root of the work tree, and the selected phase."""
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
-        team = Team(repository, settings)
-        return repository.root, spelled_or_at_work(repository, settings, team, spelled)
+        facts_reader = FactsReader(repository, settings)
+        return repository.root, spelled_or_at_work(repository, settings, facts_reader, spelled)
 
 
 def _open_step(repository: Repository, phase: PhaseId) -> str:
     """Return the current step of a phase by its commits; empty if the phase is complete."""
-    team = Team(repository, load(repository.root))
+    facts_reader = FactsReader(repository, load(repository.root))
     phases = (
-        known_phase for known_phase in team.phases(repository.head().tip) if known_phase.id == phase
+        known_phase
+        for known_phase in facts_reader.phases(repository.head().tip)
+        if known_phase.id == phase
     )
     known = next(phases, None)
     if known is None:

@@ -18,7 +18,7 @@ from yolo_fs.cli.reply import Invocation, Reply, reply_of, verb
 from yolo_fs.cli.validate import validate
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.progress.workflow import phase_at_work
 from yolo_fs.reports.status import report
 from yolo_fs.workspace.planning_tree import found_from
@@ -83,7 +83,7 @@ def _ask_repository(invocation: Invocation, name: str, meanings: Sequence[Meanin
     with Repository(invocation.start) as repository:
         if meanings and meanings[0].what == "gate":
             settings = load(repository.root)
-            phase = phase_at_work(repository, settings, Team(repository, settings))
+            phase = phase_at_work(repository, settings, FactsReader(repository, settings))
             has_it = phase and any(gate.name == meanings[0].name for gate in phase.gates)
             if phase is None or not has_it:
                 return None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from yolo_fs.core.ids import EscalationId, PlanId, TaskRef
 from yolo_fs.core.reasons import counted, safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.phase import Phase, act_of
 from yolo_fs.phase.root_cause import root_cause
 from yolo_fs.workspace.planning_tree import phase_spelled
@@ -35,7 +35,7 @@ def explanation_of(repository: Repository, settings: Settings, name: str) -> Exp
     Raises:
         YoloError: OBJECT_MISSING, GIT_FAILED; DUPLICATE_ID for a number that two phases have.
     """
-    phases = Team(repository, settings).phases(repository.head().tip)
+    phases = FactsReader(repository, settings).phases(repository.head().tip)
     if escalation := EscalationId.parse(name):
         return next(_escalations(phases, escalation), None)
     task = TaskRef.parse(name)

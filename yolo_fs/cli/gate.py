@@ -127,14 +127,14 @@ def _gates(invocation: Invocation, phase: str) -> Gates:
 
 
 def _gates_in(repository: Repository, settings: Settings, phase: str) -> Gates:
-    from yolo_fs.history.team import Team
+    from yolo_fs.history.facts_reader import FactsReader
     from yolo_fs.progress.gates import gates_at
     from yolo_fs.progress.workflow import spelled_or_at_work
 
-    team = Team(repository, settings)
-    wanted = spelled_or_at_work(repository, settings, team, phase)
-    gates = gates_at(repository, team, wanted, repository.head().tip)
-    team.keep()
+    facts_reader = FactsReader(repository, settings)
+    wanted = spelled_or_at_work(repository, settings, facts_reader, phase)
+    gates = gates_at(repository, facts_reader, wanted, repository.head().tip)
+    facts_reader.keep()
     return gates
 
 

@@ -34,7 +34,7 @@ from yolo_fs.company.team_size import agents_of_run, said_team, set_team, with_t
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.install.background import Launched, end, running, wait_for_heirs, wait_ready, watch
 from yolo_fs.moments.inbox import COMMAND_LENGTH, InboxItem
 from yolo_fs.phase.phase import Phase
@@ -256,7 +256,7 @@ def _run(
                 check_installed(host, repository.root)
         spelled = phase
         if chain and chain not in GOES_ON and not spelled:
-            at_work = phase_at_work(repository, settings, Team(repository, settings))
+            at_work = phase_at_work(repository, settings, FactsReader(repository, settings))
             spelled = str(at_work.id) if at_work else ""
         chosen = chosen_phase(repository, settings, words, spelled, make=not dry_run)
         if chosen.is_complete and not chain:
@@ -314,7 +314,7 @@ def _skip_by_flags(
     if flags:
         refuse_agents("Say why it is not needed, and end.")
     for flag in flags:
-        facts = facts_of(repository, settings, Team(repository, settings), phase)
+        facts = facts_of(repository, settings, FactsReader(repository, settings), phase)
         skip(repository, settings, Phase(facts), SKIP_FLAGS[flag], flag, time.time())
 
 

@@ -11,8 +11,8 @@ from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import safe
 from yolo_fs.core.timestamps import iso, local
 from yolo_fs.git.repository import Repository
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.history.index import IndexedCommit
-from yolo_fs.history.team import Team
 from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
@@ -32,13 +32,13 @@ def log(invocation: Invocation, *, kind: str | None, count: int) -> Reply:
     Whose a commit is, its trailers tell, not its subject.
     """
     with Repository(invocation.start) as repository:
-        team = Team(repository, load(repository.root))
-        index = team.history_index
+        facts_reader = FactsReader(repository, load(repository.root))
+        index = facts_reader.history_index
         if tip := repository.head().tip:
             index.read_up_to(tip)
         looks = {"source": index.last_of_source, "team": index.last_of_ours, None: index.last}
         commits = looks[kind](count + 1)
-        team.keep()
+        facts_reader.keep()
     data = [
         {
             "commit": commit.oid,

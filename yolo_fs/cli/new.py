@@ -12,7 +12,7 @@ from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit, Reason, YoloError
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.progress.workflow import phase_at_work
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, Dept
 from yolo_fs.system.store import SHARED, make_folders, write_atomic
@@ -58,5 +58,5 @@ def new(invocation: Invocation, *, kind: str, phase: str, plan: str, dept: str |
 
 def _at_work(repository: Repository) -> PhaseId | None:
     settings = load(repository.root)
-    phase = phase_at_work(repository, settings, Team(repository, settings))
+    phase = phase_at_work(repository, settings, FactsReader(repository, settings))
     return phase.id if phase else None

@@ -12,7 +12,7 @@ from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
 from yolo_fs.core.ids import PHASE_DIRECTORY, SHORT
 from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.progress import PhaseStatus
 from yolo_fs.progress.board import phases_now
 from yolo_fs.progress.phases import Made, PhaseDirectory, make_phase, misnamed, phases
@@ -95,8 +95,8 @@ def list_(invocation: Invocation) -> Reply:
         known = dict[str, PhaseStatus]()
         with suppress(YoloError):  # a branch that cannot be read hides no folder
             settings = load(repository.root)
-            team = Team(repository, settings)
-            now = phases_now(repository, settings, repository.head().tip, team)
+            facts_reader = FactsReader(repository, settings)
+            now = phases_now(repository, settings, repository.head().tip, facts_reader)
             known = {str(each.id): each.progress for each in now}
     rows = [_row(each, known.get(each.name)) for each in directories]
     return Reply(rows, misnamed(repository.root), show=lambda console: _show(console, rows))
@@ -132,10 +132,10 @@ def sign_off(invocation: Invocation, *, number: str, agent: str, dry_run: bool) 
     """
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
-        team = Team(repository, settings)
-        chosen = phase_named(repository, settings, team, number)
-        by = Access(repository, settings, team).actor(agent) if agent else None
-        done = PhaseSignOff(repository, settings, team).sign(chosen, by, dry_run=dry_run)
+        facts_reader = FactsReader(repository, settings)
+        chosen = phase_named(repository, settings, facts_reader, number)
+        by = Access(repository, settings, facts_reader).actor(agent) if agent else None
+        done = PhaseSignOff(repository, settings, facts_reader).sign(chosen, by, dry_run=dry_run)
     code = Exit.FINDINGS if done.missing else Exit.DONE
     return Reply(done, done.findings, code, lambda console: _show_sign_off(console, done))
 

@@ -90,17 +90,17 @@ def _find_planned_work(
     if place is None or place.plan is None:
         return [], ()
     from yolo_fs.evidence.facts import is_work_of
-    from yolo_fs.history.team import Team
+    from yolo_fs.history.facts_reader import FactsReader
     from yolo_fs.workspace.settings import load
 
-    team = Team(repository, load(repository.root))
-    facts = next((each for each in team.facts(commit) if each.phase == place.phase), None)
+    facts_reader = FactsReader(repository, load(repository.root))
+    facts = next((each for each in facts_reader.facts(commit) if each.phase == place.phase), None)
     if facts is None:
         return [], ()
     own, department = place.plan, Dept(place.department)
     commits = [
         work.commit
-        for work in team.collect_work(facts.filed)
+        for work in facts_reader.collect_work(facts.filed)
         if work.plan == str(own) and is_work_of(work, department, facts.plans)
     ]
     plans = facts.of_kind("plan", department)

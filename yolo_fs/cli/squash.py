@@ -11,8 +11,8 @@ from yolo_fs.cli.reply import Invocation, Reply, refuse_agents, verb
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import counted, safe, shortened
 from yolo_fs.git.repository import Repository
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.history.squash import Squash, make_squash, plan_squash
-from yolo_fs.history.team import Team
 from yolo_fs.progress.workflow import spelled_or_at_work
 from yolo_fs.workspace.settings import load
 
@@ -41,13 +41,13 @@ def squash(
         refuse_agents("Leave --write out to see what it would make.")
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
-        team = Team(repository, settings)
-        chosen = spelled_or_at_work(repository, settings, team, phase)
+        facts_reader = FactsReader(repository, settings)
+        chosen = spelled_or_at_work(repository, settings, facts_reader, phase)
         folder = f"{PLANNING_ROOT}/phases/{chosen}"
         name = branch or f"squashed/{chosen}"
-        planned = plan_squash(repository, team, chosen, folder, name, subject)
+        planned = plan_squash(repository, facts_reader, chosen, folder, name, subject)
         commit = make_squash(repository, planned) if write and not dry_run else ""
-        team.keep()
+        facts_reader.keep()
     data = {
         "phase": str(chosen),
         "branch": planned.branch,

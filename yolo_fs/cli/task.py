@@ -19,7 +19,7 @@ from yolo_fs.core.ids import PlanId, TaskRef
 from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, hint_for_unknown, safe
 from yolo_fs.evidence.facts import PhaseFacts, plan_progress
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.protocol.roster import department_said
 from yolo_fs.tasks.service import Claims
@@ -88,8 +88,8 @@ def release(invocation: Invocation, *, wanted: str | None, agent: str) -> Reply:
 @contextmanager
 def _claims(invocation: Invocation) -> Iterator[tuple[Repository, Claims]]:
     with Repository(invocation.start) as repository:
-        team = Team(repository, load(repository.root))
-        yield repository, Claims(repository, team.tasks_done(repository.head().tip))
+        facts_reader = FactsReader(repository, load(repository.root))
+        yield repository, Claims(repository, facts_reader.tasks_done(repository.head().tip))
 
 
 def task_named(spelled: str) -> TaskRef:
@@ -137,14 +137,14 @@ def complete(invocation: Invocation, *, file: str, agent: str) -> Reply:
                 message,
                 hint="'agent note' takes others.",
             )
-        team = Team(repository, settings)
-        facts = team.facts(repository.head().tip)
+        facts_reader = FactsReader(repository, settings)
+        facts = facts_reader.facts(repository.head().tip)
         own = department_said(agent) or DEFAULT_DEPARTMENT
         plans = sorted(
             (plan for phase_facts in facts for plan in plan_progress(phase_facts)),
             key=lambda plan: plan.department is not own,
         )
-        commit = team.history_index.commit(str(heard.value["commit"]))
+        commit = facts_reader.history_index.commit(str(heard.value["commit"]))
         findings = (*heard.findings, *completion_faults(heard.value, commit, plans, file))
         if errors(findings):
             return Reply({"noted": False}, findings, Exit.FINDINGS)
@@ -152,7 +152,7 @@ def complete(invocation: Invocation, *, file: str, agent: str) -> Reply:
         totals, *_ = sorted(
             (
                 plan_totals
-                for plan_totals in _plans_of(repository, settings, team, facts)
+                for plan_totals in _plans_of(repository, settings, facts_reader, facts)
                 if plan_totals.plan.id == PlanId.parse(str(heard.value.get("plan_id")))
             ),
             key=lambda plan_totals: plan_totals.plan.department is not own,
@@ -173,17 +173,17 @@ def summary(invocation: Invocation, *, plan: str | None, phase: str | None) -> R
     """
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
-        team = Team(repository, settings)
+        facts_reader = FactsReader(repository, settings)
         wanted = find_phase(repository.root, phase) if phase else None
         facts = [
             phase_facts
-            for phase_facts in team.facts(repository.head().tip)
+            for phase_facts in facts_reader.facts(repository.head().tip)
             if wanted in (None, phase_facts.phase)
         ]
         departments = [
             each
             for phase_facts in facts
-            for each in tally_of(repository, settings, team, phase_facts)
+            for each in tally_of(repository, settings, facts_reader, phase_facts)
         ]
     if plan is not None:
         return _report_plan(
@@ -204,10 +204,13 @@ def _report_plan(name: str, plans: Sequence[PlanTotals]) -> Reply:
 
 
 def _plans_of(
-    repository: Repository, settings: Settings, team: Team, facts: Iterable[PhaseFacts]
+    repository: Repository,
+    settings: Settings,
+    facts_reader: FactsReader,
+    facts: Iterable[PhaseFacts],
 ) -> Iterator[PlanTotals]:
     for phase_facts in facts:
-        for department in tally_of(repository, settings, team, phase_facts):
+        for department in tally_of(repository, settings, facts_reader, phase_facts):
             yield from department.plans
 
 

@@ -73,11 +73,11 @@ def _find_holding(
 ) -> Iterator[CommitFault]:
     """Yield what is wrong with the artifacts that hold a step, as HEAD has them."""
     from yolo_fs.evidence.facts import find_holding
-    from yolo_fs.history.team import Team
+    from yolo_fs.history.facts_reader import FactsReader
 
     if (tip := repository.head().tip) is None:
         return
-    for facts in Team(repository, settings).facts(tip):
+    for facts in FactsReader(repository, settings).facts(tip):
         held = ((filed.place, filed.commit) for filed in find_holding(facts))
         yield from verifier.standing(tip, held)
 

@@ -17,7 +17,7 @@ from yolo_fs.core.ids import spelled_below
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team, loops_of
+from yolo_fs.history.facts_reader import FactsReader, loops_of
 from yolo_fs.loops.facts import LoopProgress
 from yolo_fs.phase.acts import act_for
 from yolo_fs.phase.phase import Phase
@@ -42,7 +42,7 @@ class _PhaseLook(NamedTuple):
 
     repository: Repository
     settings: Settings
-    team: Team
+    team: FactsReader
     phase: Phase
 
     @property
@@ -58,10 +58,10 @@ class _PhaseLook(NamedTuple):
 def _scene(invocation: Invocation, phase: str) -> Iterator[_PhaseLook]:
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
-        team = Team(repository, settings)
-        chosen = spelled_or_at_work(repository, settings, team, phase)
-        facts = facts_of(repository, settings, team, chosen)
-        yield _PhaseLook(repository, settings, team, Phase(facts))
+        facts_reader = FactsReader(repository, settings)
+        chosen = spelled_or_at_work(repository, settings, facts_reader, phase)
+        facts = facts_of(repository, settings, facts_reader, chosen)
+        yield _PhaseLook(repository, settings, facts_reader, Phase(facts))
 
 
 @verb("next", example="yolo-fs workflow next --phase 1", parent=workflow)

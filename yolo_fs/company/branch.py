@@ -18,7 +18,7 @@ from yolo_fs.escalations.log import LOG
 from yolo_fs.evidence.facts import plans_of
 from yolo_fs.git.history import log
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.acts import Act, acts_of
 from yolo_fs.phase.phase import Phase
 from yolo_fs.progress.placing import obstacles_of
@@ -44,7 +44,7 @@ class Branch:
     ):
         """`team`: the size of the team; empty for the configured one. `each_plan`: as `acts_of`."""
         self.repository, self.settings, self.id = repository, settings, phase
-        self.team = Team(repository, settings)
+        self.team = FactsReader(repository, settings)
         self.tip: str | None = ""
         """The commit that was read last; empty when it is to be read again in any case."""
         self.acts: tuple[Act, ...] = ()

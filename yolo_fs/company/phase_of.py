@@ -8,7 +8,7 @@ from typing import NamedTuple
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.phase import Phase
 from yolo_fs.progress.phases import make_phase, planning_root
 from yolo_fs.progress.workflow import facts_of, phase_at_work
@@ -40,12 +40,12 @@ def chosen_phase(
             nothing is open and nobody says what is wanted.
     """
     planning_root(repository.root)
-    team = Team(repository, settings)
+    facts_reader = FactsReader(repository, settings)
     if spelled:
         phase = find_phase(repository.root, spelled)
-        is_complete = Phase(facts_of(repository, settings, team, phase)).is_complete
+        is_complete = Phase(facts_of(repository, settings, facts_reader, phase)).is_complete
         return ChosenPhase(phase, is_new=False, is_complete=is_complete)
-    at_work = phase_at_work(repository, settings, team)
+    at_work = phase_at_work(repository, settings, facts_reader)
     if at_work and not (at_work.is_complete and intent):
         folder = f"{at_work.facts.folder}/"
         is_begun = any(filed.place.path.startswith(folder) for filed in at_work.facts.filed)

@@ -214,7 +214,7 @@ def _lacking(gate: Gate, folder: Folder) -> Sequence[str]:
 def _find_lacks_in_history(gate: Gate, folder: Folder) -> Sequence[str]:
     """Return what is missing for a gate that the reference does not know: only commits open it."""
     from yolo_fs.git.repository import Repository
-    from yolo_fs.history.team import Team
+    from yolo_fs.history.facts_reader import FactsReader
     from yolo_fs.progress.gates import gates_at
     from yolo_fs.workspace.settings import load
 
@@ -222,9 +222,10 @@ def _find_lacks_in_history(gate: Gate, folder: Folder) -> Sequence[str]:
     if phase is None:
         return gate.needs
     with Repository(folder.path) as repository:
-        team, tip = Team(repository, load(repository.root)), repository.head().tip
+        facts_reader, tip = FactsReader(repository, load(repository.root)), repository.head().tip
         return [
-            lack.what for lack in gates_at(repository, team, phase, tip).named(gate.name).missing
+            lack.what
+            for lack in gates_at(repository, facts_reader, phase, tip).named(gate.name).missing
         ]
 
 

@@ -24,7 +24,7 @@ from yolo_fs.core.ids import PhaseId, PlanId
 from yolo_fs.core.reasons import Reason, errors
 from yolo_fs.git.history import log
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.acts import plans_laid_aside
 from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, CONTEXTS, FOR_ALL, SECTIONS, Feed, Reach
 from yolo_fs.schemas.layout import Format
@@ -74,10 +74,10 @@ class SourceSnapshot(NamedTuple):
 class Gatherer:
     """Gathers for one work tree, and caches what it has read."""
 
-    def __init__(self, repository: Repository, settings: Settings, team: Team):
+    def __init__(self, repository: Repository, settings: Settings, facts_reader: FactsReader):
         self._repository = repository
         self._settings = settings
-        self._team = team
+        self._facts_reader = facts_reader
         self._on_disk: dict[str, _Known] = {}
         self._committed: dict[tuple[str, str], ContextSource | None] = {}
 
@@ -225,7 +225,7 @@ class Gatherer:
 
     def _find_done_plans(self, commit: str | None) -> Mapping[PhaseId, frozenset[PlanId]]:
         """Return the plans that nobody works on any more, by phase."""
-        return {phase.id: plans_laid_aside(phase) for phase in self._team.phases(commit)}
+        return {phase.id: plans_laid_aside(phase) for phase in self._facts_reader.phases(commit)}
 
     def _last(self, commit: str) -> tuple[tuple[str, str], ...]:
         return (

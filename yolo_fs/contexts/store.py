@@ -25,7 +25,7 @@ from yolo_fs.core.ids import PhaseId, PlanId
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError
 from yolo_fs.evidence.facts import Switches
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE
 from yolo_fs.protocol.departments import SHARED_NAMES
 from yolo_fs.protocol.roster import AGENT_BY_NAME
@@ -67,11 +67,11 @@ class ContextAudit(NamedTuple):
 class ContextStore:
     """The compiled contexts of one work tree."""
 
-    def __init__(self, repository: Repository, settings: Settings, team: Team):
+    def __init__(self, repository: Repository, settings: Settings, facts_reader: FactsReader):
         self._repository = repository
         self._settings = settings
-        self._team = team
-        self._gatherer = Gatherer(repository, settings, team)
+        self._facts_reader = facts_reader
+        self._gatherer = Gatherer(repository, settings, facts_reader)
         self._states: dict[PhaseId, object] = {}
         """Phase → state of its contexts' sources; the same object until it changes."""
         self._known: dict[str, tuple[object, object, str]] = {}
@@ -145,7 +145,7 @@ class ContextStore:
         Raises:
             YoloError: UNKNOWN_NAME when there is none, NOT_INITIALISED without a planning tree.
         """
-        phases = self._team.phases(commit)
+        phases = self._facts_reader.phases(commit)
         begun = {phase.id for phase in phases}
         empty = [phase for phase in self._phases() if phase not in begun]
         if phases and (not current(phases).is_complete or not empty):

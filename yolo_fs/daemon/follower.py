@@ -21,7 +21,7 @@ from yolo_fs.daemon.duties import Duty
 from yolo_fs.escalation_service.command_hook import CommandHook, Note, load_command
 from yolo_fs.escalation_service.ticking import LoopEscalator, Ticker
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.progress.board import phases_now
 from yolo_fs.progress.state_files import Projector, States
 from yolo_fs.progress.state_move import FreshArtifact, StateMove
@@ -64,7 +64,7 @@ class Follower:
         repository, emit = self._repository, self._emit
         self._stamps = stamps_of(repository.root)
         self._settings = settings = load(repository.root)
-        self._team = team = Team(repository, settings)
+        self._facts_reader = team = FactsReader(repository, settings)
         self._projector = Projector(repository, settings, team, emit)
         self._contexts = ContextStore(repository, settings, team)
         self._states = States(repository, settings, team)
@@ -85,9 +85,9 @@ class Follower:
         return self._settings
 
     @property
-    def team(self) -> Team:
+    def team(self) -> FactsReader:
         """The history of the team, as far as it was read."""
-        return self._team
+        return self._facts_reader
 
     @property
     def tip(self) -> str | None:
@@ -169,15 +169,15 @@ class Follower:
     def sum_up(self) -> None:
         """Compute the headline."""
         try:
-            phases = phases_now(self._repository, self._settings, self.tip, self._team)
+            phases = phases_now(self._repository, self._settings, self.tip, self._facts_reader)
             self.headline = summary_line(phases)
         except YoloError:
             self.headline = ""  # what is damaged is reported by what needs more of it
 
     def keep_history(self) -> float:
         """Store the history index for the next process."""
-        self._team.history_index.keep()
-        self._team.history_index.rest()
+        self._facts_reader.history_index.keep()
+        self._facts_reader.history_index.rest()
         return TIDY_EVERY_S
 
     def tidy(self) -> float:

@@ -45,7 +45,7 @@ from yolo_fs.escalations.machine import advance, begin, wanting
 from yolo_fs.evidence.facts import Switches, touches
 from yolo_fs.git.commit_object import read_commit_object
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
 from yolo_fs.protocol.roster import department_said
 from yolo_fs.system.files import Content, names_in, read, stamp_at
@@ -463,9 +463,9 @@ class Escalations:
             return f"{name} is work on {of.plan}"
         if made.at_s < int(escalation.opened_at.timestamp()) - int(AHEAD.total_seconds()):
             return f"{name} is older than the escalation"
-        team = Team(self._repository, self._settings)
-        phases = team.phases(self._repository.head().tip)
-        commit = team.history_index.commit(name)
+        facts_reader = FactsReader(self._repository, self._settings)
+        phases = facts_reader.phases(self._repository.head().tip)
+        commit = facts_reader.history_index.commit(name)
         if commit is None:
             return f"{name} is not on this branch"
         if resumes(escalation.id, made.subject, is_only=False, is_of_plan=True):

@@ -30,7 +30,7 @@ from yolo_fs.escalations.lines import EscalationRequest, resumed, resumes, timed
 from yolo_fs.escalations.log import EscalationProgress, EscalationStage
 from yolo_fs.git.history import log as history
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team, loop_facts
+from yolo_fs.history.facts_reader import FactsReader, loop_facts
 from yolo_fs.loops.rounds import exhausted, settled
 from yolo_fs.protocol.departments import Role, name_in
 from yolo_fs.system.in_place import Appending
@@ -308,10 +308,12 @@ def _find_time_told(escalation: EscalationProgress) -> datetime:
 class LoopEscalator:
     """Checks the loops of one work tree whenever its branch has moved."""
 
-    def __init__(self, repository: Repository, settings: Settings, team: Team, emit: EventSink):
+    def __init__(
+        self, repository: Repository, settings: Settings, facts_reader: FactsReader, emit: EventSink
+    ):
         self._repository = repository
         self._escalations = Escalations(repository, settings)
-        self._team = team
+        self._facts_reader = facts_reader
         self._emit = emit
         self._seen: str | None = None
 
@@ -319,8 +321,8 @@ class LoopEscalator:
         """Open what is due as of a commit, end what is over, and yield the logs that changed."""
         if tip is None or tip == self._seen:
             return
-        for phase in self._team.phases(tip):
-            facts = loop_facts(self._team, phase.facts, 0)
+        for phase in self._facts_reader.phases(tip):
+            facts = loop_facts(self._facts_reader, phase.facts, 0)
             for escalation, about, end in settled(facts):
                 request = _end_of(escalation, about, end, tip)
                 yield from self._log(

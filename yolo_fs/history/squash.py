@@ -16,8 +16,8 @@ from yolo_fs.core.ids import GRAMMAR, PhaseId
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.git.refs import RefUpdater
 from yolo_fs.git.repository import Repository
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.history.index import IndexedCommit
-from yolo_fs.history.team import Team
 
 _MOST = 100_000
 """Commits of a branch that are searched at most."""
@@ -45,7 +45,12 @@ class Squash(NamedTuple):
 
 
 def plan_squash(
-    repository: Repository, team: Team, phase: PhaseId, folder: str, branch: str, subject: str
+    repository: Repository,
+    facts_reader: FactsReader,
+    phase: PhaseId,
+    folder: str,
+    branch: str,
+    subject: str,
 ) -> Squash:
     """Return what squashing a phase would make. `folder`: of the phase, relative to the root.
 
@@ -56,7 +61,7 @@ def plan_squash(
     if not repository.is_branch_name(branch):
         message, hint = f"{safe(branch)!r} is no name of a branch", "Such as 'review/login'."
         raise YoloError(Reason.BAD_FORMAT, message, hint=hint)
-    head, index = repository.head(), team.history_index
+    head, index = repository.head(), facts_reader.history_index
     tip = head.tip or ""
     walk = ("--first-parent", "--reverse", tip, "--", folder)
     oids = repository.git.text("rev-list", *walk).split() if tip else []

@@ -33,7 +33,7 @@ from yolo_fs.git.index import IndexSync
 from yolo_fs.git.obstacles import Obstacles, PathRules
 from yolo_fs.git.refs import REFTABLE_LOCK, RefUpdater
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.hooks.doctor import examine as examine_hooks
 from yolo_fs.hooks.doctor import examine_hosts
 from yolo_fs.hooks.githooks import were_installed
@@ -403,8 +403,8 @@ def _claims(repository: Repository) -> Iterator[Symptom]:
     if not Claims(repository).standings():
         return
     settings = load(repository.root)
-    team = Team(repository, settings)
-    claims = Claims(repository, team.tasks_done(repository.head().tip)).standings()
+    facts_reader = FactsReader(repository, settings)
+    claims = Claims(repository, facts_reader.tasks_done(repository.head().tip)).standings()
     yield from map(
         Symptom, left_claims(repository, settings, [standing.claim for standing in claims])
     )

@@ -375,12 +375,12 @@ class Tools:
         if named:
             return named
         from yolo_fs.contexts.store import ContextStore
-        from yolo_fs.history.team import Team
+        from yolo_fs.history.facts_reader import FactsReader
         from yolo_fs.workspace.settings import load
 
         with Repository(self._start) as repository:
             settings = load(repository.root)
-            store = ContextStore(repository, settings, Team(repository, settings))
+            store = ContextStore(repository, settings, FactsReader(repository, settings))
             return str(store.current_phase(repository.head().tip))
 
     def _checked(

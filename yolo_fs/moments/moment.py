@@ -18,8 +18,8 @@ from yolo_fs.escalation_service.moves import Escalations
 from yolo_fs.git.repository import Repository
 from yolo_fs.handoff_service.reading import total_compliance
 from yolo_fs.handoffs.reading import Compliance
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.history.index import IndexedCommit
-from yolo_fs.history.team import Team
 from yolo_fs.install.doctor import OF_A_PERSON, standing_troubles
 from yolo_fs.moments.inbox import InboxItem, inbox
 from yolo_fs.progress.board import Board, board
@@ -62,14 +62,14 @@ class PresentMoment:
         """
         if whole is not None and self.team:
             whole = self.team.phase_named(whole)
-        team = {"team": self.team.as_json(whole) if self.team else None}
+        facts_reader = {"team": self.team.as_json(whole) if self.team else None}
         crew = {"crew": self.crew.as_json() if self.crew else None}
         machines = {"machines": to_json(self.machines)}
         handoffs = {"handoff_json": to_json(self.compliance)}
         report = self.report.as_json(whole)
         waiting: dict[str, Any] = {"inbox": [item.as_json() for item in self.inbox]}
         waiting["health"] = [finding.as_json() for finding in self.health]
-        return waiting | team | as_json(self.beside) | crew | machines | handoffs | report
+        return waiting | facts_reader | as_json(self.beside) | crew | machines | handoffs | report
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class StatusObserver:
     def __init__(self, repository: Repository):
         self._repository = repository
         self._settings: Settings | None = None
-        self._team: Team | None = None
+        self._facts_reader: FactsReader | None = None
         self._machines: TeamObserver | None = None
         self._reporter: Reporter | None = None
 
@@ -101,9 +101,9 @@ class StatusObserver:
             YoloError: BAD_CONFIG, GIT_FAILED.
         """
         settings = load(self._repository.root)
-        if self._team is None or self._reporter is None or settings != self._settings:
+        if self._facts_reader is None or self._reporter is None or settings != self._settings:
             self.close()
-            self._settings, self._team = settings, Team(self._repository, settings)
+            self._settings, self._facts_reader = settings, FactsReader(self._repository, settings)
             self._machines = TeamObserver(self._repository, settings)
             self._reporter = Reporter(self._repository, settings)
         self._repository.evict_caches()
@@ -111,22 +111,24 @@ class StatusObserver:
         standing = tuple(standing_troubles(self._repository, OF_A_PERSON))
         escalations = Escalations(self._repository, settings)
         try:
-            team = board(self._repository, settings, report.head.tip, self._team)
+            facts_reader = board(self._repository, settings, report.head.tip, self._facts_reader)
         except YoloError as error:  # a clone without its trees has artifacts on disk all the same
             wrong = replace(error.as_finding(), level=Level.WARNING)
             waiting = inbox(report, None, None, escalations, standing)
             wrong_too = (*standing, wrong)
             return PresentMoment(report, None, findings=wrong_too, inbox=waiting, health=standing)
         if report.head.tip:
-            index = self._team.history_index
-            warnings = self._team.derive_from(index.tip, "warnings", index.warnings)
+            index = self._facts_reader.history_index
+            warnings = self._facts_reader.derive_from(index.tip, "warnings", index.warnings)
             report = replace(report, last=last_commits(index), warnings=warnings)
         verdicts = {candidate.path: candidate.verdict for candidate in report.listing.unsettled}
-        crew = AgentsObserver(self._repository, settings, self._team).look(verdicts, team.commit)
+        crew = AgentsObserver(self._repository, settings, self._facts_reader).look(
+            verdicts, facts_reader.commit
+        )
         unseen: list[Finding] = []
-        history, none = self._team, tuple[Aside, ...]()
+        history, none = self._facts_reader, tuple[Aside, ...]()
         beside = _tried(
-            lambda: asides(self._repository.root, settings, team, history), none, unseen
+            lambda: asides(self._repository.root, settings, facts_reader, history), none, unseen
         )
         unread = (replace(finding, level=Level.WARNING) for finding in crew.findings)
         names = (replace(finding, level=Level.WARNING) for finding in report.misnamed)
@@ -143,15 +145,23 @@ class StatusObserver:
         findings += tuple(dict.fromkeys(unseen))
         runs = COMPANY_RUNS.read(self._repository)
         known = runs["runs"] if isinstance(runs, dict) else ()
-        waiting = inbox(report, team, machines, escalations, standing, known)
+        waiting = inbox(report, facts_reader, machines, escalations, standing, known)
         return PresentMoment(
-            report, team, beside, crew, findings, machines, read, waiting, (*standing, *of_hooks)
+            report,
+            facts_reader,
+            beside,
+            crew,
+            findings,
+            machines,
+            read,
+            waiting,
+            (*standing, *of_hooks),
         )
 
     def close(self) -> None:
         """End the helper processes."""
-        if self._team:
-            self._team.keep()
+        if self._facts_reader:
+            self._facts_reader.keep()
         if self._reporter:
             self._reporter.close()
 
@@ -173,14 +183,16 @@ def _tried(look: Callable[[], _Seen], otherwise: _Seen, unseen: list[Finding]) -
         return otherwise
 
 
-def look_back(repository: Repository, commit: str, team: Team | None = None) -> PastMoment:
-    """Return where the team stood at a commit. `team`: cache of earlier reads.
+def look_back(
+    repository: Repository, commit: str, facts_reader: FactsReader | None = None
+) -> PastMoment:
+    """Return where the team stood at a commit. `facts_reader`: cache of earlier reads.
 
     Raises:
         YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.
     """
     settings = load(repository.root)
-    gathered = team or Team(repository, settings)
+    gathered = facts_reader or FactsReader(repository, settings)
     team_board = board(repository, settings, commit, gathered)
     return PastMoment(team_board, last_commits(gathered.history_index))
 

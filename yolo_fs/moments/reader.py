@@ -23,7 +23,7 @@ from yolo_fs.handoff_service.lifecycle import lifecycles_of
 from yolo_fs.handoff_service.reading import Reader
 from yolo_fs.handoffs.lifecycle import HandoffLifecycle, StageTime
 from yolo_fs.handoffs.session_progress import standing
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.moments.moment import PastMoment, PresentMoment, StatusObserver, find_commit, look_back
 from yolo_fs.moments.record import ArtifactText, read_artifact
 from yolo_fs.moments.timeline import Replay, Timeline
@@ -33,7 +33,7 @@ LATEST_SESSIONS = 20
 
 
 def handoffs_at(
-    repository: Repository, settings: Settings, team: Team, commit: str
+    repository: Repository, settings: Settings, facts_reader: FactsReader, commit: str
 ) -> dict[str, Any]:
     """Return the handoffs' life cycles and the product workflow's latest sessions at a commit.
 
@@ -44,12 +44,14 @@ def handoffs_at(
     root, limit = repository.root, settings.policy.max_file_bytes
     at = commit or repository.head().tip
     reads = Reader(root, root, settings.limits, lambda *_: None).log().reads
-    phases = team.phases(at)
+    phases = facts_reader.phases(at)
     if at:
-        team.history_index.read_up_to(at)
-    until_s = team.history_index.at_s(commit) if commit else None
+        facts_reader.history_index.read_up_to(at)
+    until_s = facts_reader.history_index.at_s(commit) if commit else None
     deadline_s = settings.policy.handoff_deadline_s
-    lives = lifecycles_of(root, phases, team.history_index, reads, deadline_s) if phases else ()
+    lives = (
+        lifecycles_of(root, phases, facts_reader.history_index, reads, deadline_s) if phases else ()
+    )
     blobs = BlobReader(repository, limit)
     files: Snapshot = AtCommit(repository, commit, blobs) if commit else WorkTree(root, limit)
     product = ProductHandoffs(files, settings)
@@ -112,7 +114,7 @@ class MomentReader:
         self._replay_repository = Repository(start)
         self._replaying = threading.Lock()
         self._replay = Replay(self._replay_repository)
-        self._team: tuple[Settings, Team] | None = None
+        self._facts_reader: tuple[Settings, FactsReader] | None = None
         self._moments: OrderedDict[str, PastMoment] = OrderedDict()
 
     @property
@@ -157,10 +159,12 @@ class MomentReader:
         """
         with self._past:
             commit = self._commit(revision)
-            team = self._refresh_team()
+            facts_reader = self._refresh_facts_reader()
             known = self._moments.get(commit)
             if known is None:
-                known = self._moments[commit] = look_back(self._past_repository, commit, team)
+                known = self._moments[commit] = look_back(
+                    self._past_repository, commit, facts_reader
+                )
                 if len(self._moments) > MOMENTS_KEPT:
                     self._moments.popitem(last=False)
             return known
@@ -184,10 +188,10 @@ class MomentReader:
         """
         with self._past:
             commit = self._commit(revision)
-            team = self._refresh_team()
-            team.history_index.read_up_to(commit)
+            facts_reader = self._refresh_facts_reader()
+            facts_reader.history_index.read_up_to(commit)
             files = self._past_repository.files_at(commit, PLANNING_ROOT)
-            last = team.history_index.last_change
+            last = facts_reader.history_index.last_change
             return [
                 {"path": path, "kind": place.artifact.kind, "commit": last(path).oid}
                 for path in sorted(files)
@@ -204,7 +208,9 @@ class MomentReader:
         """
         with self._past:
             commit = self._commit(revision) if revision else ""
-            return handoffs_at(self._past_repository, load(self.root), self._refresh_team(), commit)
+            return handoffs_at(
+                self._past_repository, load(self.root), self._refresh_facts_reader(), commit
+            )
 
     def timeline(
         self, phase: str, events: Iterable[Mapping[str, Any]], budget_s: float | None = None
@@ -223,13 +229,13 @@ class MomentReader:
     def _commit(self, revision: str) -> str:
         return find_commit(self._past_repository, revision)
 
-    def _refresh_team(self) -> Team:
+    def _refresh_facts_reader(self) -> FactsReader:
         """Return the history cache.
 
         Changed settings replace it: they may change the history's meaning.
         """
         settings = load(self.root)
-        if self._team is None or self._team[0] != settings:
-            self._team = settings, Team(self._past_repository, settings)
+        if self._facts_reader is None or self._facts_reader[0] != settings:
+            self._facts_reader = settings, FactsReader(self._past_repository, settings)
             self._moments.clear()
-        return self._team[1]
+        return self._facts_reader[1]

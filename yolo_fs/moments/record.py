@@ -22,7 +22,7 @@ from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, hint_
 from yolo_fs.evidence.facts import Work
 from yolo_fs.git.history import LoggedCommit, log
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.moments.timeline import Replay, Timeline, event_ms
 from yolo_fs.progress.board import PhaseBoard, board
 from yolo_fs.schemas.layout import Record
@@ -226,18 +226,18 @@ def record_phase(
     Raises:
         YoloError: as `phase_spelled`; UNKNOWN_NAME, OBJECT_MISSING, GIT_FAILED.
     """
-    team = Team(repository, settings)
-    present = board(repository, settings, commit, team).phases
+    facts_reader = FactsReader(repository, settings)
+    present = board(repository, settings, commit, facts_reader).phases
     if not present:
         hint = "A report needs a phase with at least one committed artifact."
         raise no_committed_phase(repository.root, hint)
     phase = _chosen(present, spelled)
-    until_ms = (team.history_index.at_s(commit) + 1) * 1_000
+    until_ms = (facts_reader.history_index.at_s(commit) + 1) * 1_000
     known = [event for event in events if event_ms(event) < until_ms]
     timeline = Replay(repository).phase(settings, str(phase.id), commit, known)
     folder = f"{PLANNING_ROOT}/phases/{phase.id}"
     artifacts = _artifacts(repository, settings, commit, folder)
-    work = team.collect_work(phase.facts.filed)
+    work = facts_reader.collect_work(phase.facts.filed)
     return PhaseRecord(commit, phase, timeline, artifacts, work)
 
 

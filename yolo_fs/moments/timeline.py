@@ -20,7 +20,7 @@ from yolo_fs.core.json_form import to_json
 from yolo_fs.evidence.facts import PlanStanding, SourceCommit
 from yolo_fs.git.history import main_line
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.progress import DepartmentStatus, StepStanding
 from yolo_fs.progress.board import PhaseBoard, board
 from yolo_fs.protocol.workflow import REVIEWS
@@ -164,7 +164,7 @@ class Replay:
     def __init__(self, repository: Repository):
         self._repository = repository
         self._settings: Settings | None = None
-        self._team: Team | None = None
+        self._facts_reader: FactsReader | None = None
         self._samples: dict[tuple[str, str], TimelineSample | None] = {}
         """(phase, commit) → state of the phase; None where it did not exist yet."""
         self._moments: tuple[object, tuple[TimelineMoment, ...]] = ((), ())
@@ -181,11 +181,11 @@ class Replay:
 
         `phase`: name of its directory. `events`: the journal's events.
         """
-        if self._team is None or settings != self._settings:
-            self._settings, self._team = settings, Team(self._repository, settings)
+        if self._facts_reader is None or settings != self._settings:
+            self._settings, self._facts_reader = settings, FactsReader(self._repository, settings)
             self._samples.clear()
         until = None if budget_s is None else time.monotonic() + budget_s
-        moments = self._choose_moments(self._team, phase, tip)
+        moments = self._choose_moments(self._facts_reader, phase, tip)
         left = 0
         for moment in moments:
             key = phase, moment.commit
@@ -194,7 +194,7 @@ class Replay:
             if until is not None and time.monotonic() > until:
                 left += 1
                 continue
-            team_board = board(self._repository, settings, moment.commit, self._team)
+            team_board = board(self._repository, settings, moment.commit, self._facts_reader)
             seen = next(
                 (phase_board for phase_board in team_board.phases if str(phase_board.id) == phase),
                 None,
@@ -213,12 +213,14 @@ class Replay:
             tuple(latencies_of(journal, phase)), left, tuple(plan_bars_of(seen_at)),
         )  # fmt: skip
 
-    def _choose_moments(self, team: Team, phase: str, tip: str) -> tuple[TimelineMoment, ...]:
+    def _choose_moments(
+        self, facts_reader: FactsReader, phase: str, tip: str
+    ) -> tuple[TimelineMoment, ...]:
         if self._moments[0] != (phase, tip):
             known = {moment.commit for moment in self._moments[1]}
-            team.history_index.read_up_to(tip)
+            facts_reader.history_index.read_up_to(tip)
             line = main_line(self._repository, tip)
-            commits = (commit for oid in line if (commit := team.history_index.commit(oid)))
+            commits = (commit for oid in line if (commit := facts_reader.history_index.commit(oid)))
             of_phase = [commit for commit in commits if concerns(commit, phase)]
             chosen = of_phase
             if len(of_phase) > MOST_MOMENTS:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, NoReturn
 from yolo_fs.agents.snapshot import AgentsObserver
 from yolo_fs.cli.entry import run_here
 from yolo_fs.git.repository import Head, Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.progress.board import board
 from yolo_fs.progress.drift import asides
 from yolo_fs.reports.status import report
@@ -209,13 +209,13 @@ class Answerer:
             with Surveyor(repository, settings) as surveyor:
                 is_settled = surveyor.hold()
             report(repository, settings)
-            team = Team(repository, settings)
-            team_board = board(repository, settings, head.tip, team)
+            facts_reader = FactsReader(repository, settings)
+            team_board = board(repository, settings, head.tip, facts_reader)
             for phase in team_board.phases:
                 phase.work_out()
-            AgentsObserver(repository, settings, team).look({}, head.tip)
-            asides(repository.root, settings, team_board, team)
-            team.hold()
+            AgentsObserver(repository, settings, facts_reader).look({}, head.tip)
+            asides(repository.root, settings, team_board, facts_reader)
+            facts_reader.hold()
             gc.collect()
             gc.freeze()
             self._head = head if is_settled else None

@@ -18,7 +18,7 @@ from yolo_fs.core.timestamps import span
 from yolo_fs.escalations.log import as_json
 from yolo_fs.evidence.facts import PlanStatus, Switches
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team, loops_of
+from yolo_fs.history.facts_reader import FactsReader, loops_of
 from yolo_fs.loops.facts import LoopProgress
 from yolo_fs.phase.acts import act_for
 from yolo_fs.phase.phase import Phase
@@ -175,14 +175,17 @@ class Board(NamedTuple):
 
 
 def board(
-    repository: Repository, settings: Settings, commit: str | None, team: Team | None = None
+    repository: Repository,
+    settings: Settings,
+    commit: str | None,
+    facts_reader: FactsReader | None = None,
 ) -> Board:
-    """Return where the team stands as of a commit. `team`: cache of earlier reads.
+    """Return where the team stands as of a commit. `facts_reader`: cache of earlier reads.
 
     Raises:
         YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.
     """
-    gathered = team or Team(repository, settings)
+    gathered = facts_reader or FactsReader(repository, settings)
     config = gathered.config_at(commit)
     switches = Switches(config or settings.config)
     known = gathered.phases(commit, switches)
@@ -197,22 +200,22 @@ def board(
 
 
 def phases_now(
-    repository: Repository, settings: Settings, commit: str | None, team: Team
+    repository: Repository, settings: Settings, commit: str | None, facts_reader: FactsReader
 ) -> tuple[Phase, ...]:
     """Return the phases of a commit as its board shows them, by the commit's own configuration.
 
     Raises:
         YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.
     """
-    config = team.config_at(commit)
+    config = facts_reader.config_at(commit)
     switches = None if config in (None, settings.config) else Switches(config or settings.config)
-    return team.phases(commit, switches)
+    return facts_reader.phases(commit, switches)
 
 
-def _phase(team: Team, at_s: int, phase: Phase) -> PhaseBoard:
+def _phase(facts_reader: FactsReader, at_s: int, phase: Phase) -> PhaseBoard:
     going_on: tuple[LoopProgress, ...] = ()
     if not phase.is_complete:
-        loops = loops_of(team, phase, at_s)
+        loops = loops_of(facts_reader, phase, at_s)
         going_on = tuple(loop for loop in loops if not loop.is_over)
     shown = PhaseBoard(phase.facts, going_on)
     vars(shown).update(vars(phase))  # what was folded already

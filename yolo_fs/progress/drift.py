@@ -21,7 +21,7 @@ from yolo_fs.handoff_service.lifecycle import lifecycles_of
 from yolo_fs.handoff_service.reading import Reader
 from yolo_fs.handoffs.contents import PHASE_HANDOFF, handoff_into
 from yolo_fs.handoffs.lifecycle import HandoffLifecycle, overdue
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.phase import Phase, Phases
 from yolo_fs.progress.board import Board
 from yolo_fs.progress.departments import Statuses, shown
@@ -64,7 +64,7 @@ def asides(
     root: str,
     settings: Settings,
     board: Board,
-    team: Team,
+    facts_reader: FactsReader,
     lives: Sequence[HandoffLifecycle] | None = None,
 ) -> tuple[Aside, ...]:
     """Return what the work tree adds to a board of the present; empty when all agree.
@@ -72,13 +72,15 @@ def asides(
     `lives`: the life cycles of the handoffs, if they are known already.
     """
     of_all = (*_find_config_drift(board.config, settings.config), *_of_project(root, board))
-    known = _lives(root, settings, board, team) if lives is None else lives
+    known = _lives(root, settings, board, facts_reader) if lives is None else lives
     late = tuple(str(overdue_handoff) for overdue_handoff in overdue(known, int(time.time())))
     configured = Aside("", of_all, handoffs=late)
     judged = (_under(phase, settings.config) for phase in board.phases)
     unhanded = missing_handoffs(board.phases, phases_in(root))
     phases = (
-        replace(_of_phase(root, phase, team, board.commit), handoffs=unhanded.get(phase.id, ()))
+        replace(
+            _of_phase(root, phase, facts_reader, board.commit), handoffs=unhanded.get(phase.id, ())
+        )
         for phase in judged
     )
     return tuple(aside for aside in (configured, *phases) if aside)
@@ -152,16 +154,18 @@ def drift_of_phase(folder: ListedFolder, phase: Phase, declared: Statuses) -> It
             yield from drift_of_state(name, state)
 
 
-def _of_phase(root: str, phase: Phase, team: Team, commit: str | None) -> Aside:
+def _of_phase(root: str, phase: Phase, facts_reader: FactsReader, commit: str | None) -> Aside:
     folder = ListedFolder.at(phase_folder(root, phase.id))
     declared = shown(folder)
-    missing_tests = team.derive_from(
-        (commit, phase), f"{phase.id} tests", lambda: tuple(_find_test_drift(phase, commit, team))
+    missing_tests = facts_reader.derive_from(
+        (commit, phase),
+        f"{phase.id} tests",
+        lambda: tuple(_find_test_drift(phase, commit, facts_reader)),
     )
     return Aside(
         str(phase.id),
         (*drift_of_phase(folder, phase, declared), *missing_tests),
-        forged_sentinels(folder, phase, team),
+        forged_sentinels(folder, phase, facts_reader),
         tuple(_collect_declared_blockers(declared)),
     )
 
@@ -192,12 +196,14 @@ def _of_project(root: str, board: Board) -> Iterator[Drift]:
             yield Drift(PROJECT_STATE, key, declared, derived)
 
 
-def _lives(root: str, settings: Settings, board: Board, team: Team) -> tuple[HandoffLifecycle, ...]:
+def _lives(
+    root: str, settings: Settings, board: Board, facts_reader: FactsReader
+) -> tuple[HandoffLifecycle, ...]:
     if not board.phases:
         return ()
     reads = Reader(root, root, settings.limits, lambda *_: None).log().reads
     deadline_s = settings.policy.handoff_deadline_s
-    return lifecycles_of(root, board.phases, team.history_index, reads, deadline_s)
+    return lifecycles_of(root, board.phases, facts_reader.history_index, reads, deadline_s)
 
 
 def _find_named_tests(facts: PhaseFacts) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -208,10 +214,12 @@ def _find_named_tests(facts: PhaseFacts) -> tuple[tuple[str, tuple[str, ...]], .
     )
 
 
-def _find_test_drift(phase: Phase, commit: str | None, team: Team) -> Iterator[Drift]:
+def _find_test_drift(
+    phase: Phase, commit: str | None, facts_reader: FactsReader
+) -> Iterator[Drift]:
     """Yield the test files that a test plan names and nobody has committed."""
     for name, paths in phase.facts.ask(_find_named_tests):
-        for path in team.absent_at(commit, paths):
+        for path in facts_reader.absent_at(commit, paths):
             yield Drift(name, path, "written", "not committed")
 
 

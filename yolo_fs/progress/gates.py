@@ -16,7 +16,7 @@ from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.evidence.facts import Switches
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.gate_status import GateStatus
 from yolo_fs.phase.phase import Phase, not_begun
 from yolo_fs.phase.progress import DepartmentStatus
@@ -56,13 +56,15 @@ class Gates(NamedTuple):
         raise YoloError(Reason.UNKNOWN_NAME, f"no gate {safe(name)!r}", hint=hint)
 
 
-def gates_at(repository: Repository, team: Team, phase: PhaseId, commit: str | None) -> Gates:
+def gates_at(
+    repository: Repository, facts_reader: FactsReader, phase: PhaseId, commit: str | None
+) -> Gates:
     """Return the gates of a phase as of a commit; all closed while nothing is committed."""
-    present = team.phases(commit)
+    present = facts_reader.phases(commit)
     empty = not_begun(phase, present, Switches(load(repository.root).config))
     known_phase = next((candidate for candidate in present if candidate.id == phase), empty)
     folder = ListedFolder.at(phase_folder(repository.root, phase))
-    forged = (*forged_sentinels(folder, known_phase, team), *_damaged(folder, known_phase))
+    forged = (*forged_sentinels(folder, known_phase, facts_reader), *_damaged(folder, known_phase))
     return Gates(known_phase, forged, tuple(drift_of_phase(folder, known_phase, shown(folder))))
 
 
@@ -80,9 +82,9 @@ def look(start: str, spelled: str, names: Sequence[str]) -> GateLook:
         stamps = {path: stamp_at(path) for path in _sources(repository)}
         notice = read_notice(notice_path(repository))
         settings = load(repository.root)
-        team, commit = Team(repository, settings), repository.head().tip
-        phase = spelled_or_at_work(repository, settings, team, spelled)
-        gates = gates_at(repository, team, phase, commit)
+        facts_reader, commit = FactsReader(repository, settings), repository.head().tip
+        phase = spelled_or_at_work(repository, settings, facts_reader, spelled)
+        gates = gates_at(repository, facts_reader, phase, commit)
         return GateLook(
             phase=str(phase),
             gates=[to_json(gates.named(name)) for name in names],

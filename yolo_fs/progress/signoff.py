@@ -13,7 +13,7 @@ from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.phase import Phase, Phases
 from yolo_fs.progress.placing import FileCommitter, tried
 from yolo_fs.protocol.workflow import SIGN_OFF_COMMAND
@@ -57,10 +57,10 @@ class SignedOff(NamedTuple):
 class PhaseSignOff:
     """Signs off the phases of one repository."""
 
-    def __init__(self, repository: Repository, settings: Settings, team: Team):
+    def __init__(self, repository: Repository, settings: Settings, facts_reader: FactsReader):
         self._repository = repository
         self._settings = settings
-        self._team = team
+        self._facts_reader = facts_reader
         self._files = FileCommitter(repository, settings)
 
     def sign(self, named: Phase, by: Actor | None, *, dry_run: bool = False) -> SignedOff:
@@ -79,7 +79,7 @@ class PhaseSignOff:
 
     def _sign(self, named: Phase, *, dry_run: bool) -> SignedOff:
         head = self._repository.head()
-        phases = self._team.phases(head.tip)
+        phases = self._facts_reader.phases(head.tip)
         phase = next((candidate for candidate in phases if candidate.id == named.id), named)
         name = str(phase.id)
         if is_signed_off(phase):

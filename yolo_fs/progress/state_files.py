@@ -33,7 +33,7 @@ from yolo_fs.evidence.facts import Filed, Switches
 from yolo_fs.git.excluded import hide
 from yolo_fs.git.obstacles import PathRules
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.gate_status import GateStatus
 from yolo_fs.phase.gates import was_proved
 from yolo_fs.phase.phase import Phase, Phases, with_filed
@@ -71,7 +71,9 @@ from yolo_fs.workspace.planning_tree import RUNNING, own_phase_folder, phase_fol
 from yolo_fs.workspace.settings import Settings
 
 
-def forged_sentinels(folder: ListedFolder, phase: Phase, team: Team) -> tuple[str, ...]:
+def forged_sentinels(
+    folder: ListedFolder, phase: Phase, facts_reader: FactsReader
+) -> tuple[str, ...]:
     """Return the sentinel files that are links, made by hand, or of another phase (F58).
 
     Where the evidence opens the gate, a file claims nothing that is not so: after a squash, a
@@ -82,16 +84,18 @@ def forged_sentinels(folder: ListedFolder, phase: Phase, team: Team) -> tuple[st
         for name in _find_wrong_sentinels(folder, phase)
         if name not in phase.sentinels or os.path.islink(os.path.join(folder.path, name))
     )
-    stale = stale_sentinels(folder, phase, team) if wrong else ()
+    stale = stale_sentinels(folder, phase, facts_reader) if wrong else ()
     there = ListedFolder.at(folder.path).names if wrong else ()  # the daemon takes the stale away
     return tuple(name for name in wrong if name in there and name not in stale)
 
 
-def stale_sentinels(folder: ListedFolder, phase: Phase, team: Team) -> tuple[str, ...]:
+def stale_sentinels(
+    folder: ListedFolder, phase: Phase, facts_reader: FactsReader
+) -> tuple[str, ...]:
     """Return our own sentinel files whose evidence is out of force. The daemon removes them."""
 
     def changed_by(name: str) -> frozenset[str]:
-        commit = team.history_index.commit(name)
+        commit = facts_reader.history_index.commit(name)
         return commit.files if commit and commit.oid == name else frozenset()
 
     return tuple(
@@ -122,7 +126,7 @@ _Next = Callable[[Mapping[str, Any] | None], dict[str, Any] | None]
 class States:
     """The state files of one work tree."""
 
-    def __init__(self, repository: Repository, settings: Settings, team: Team):
+    def __init__(self, repository: Repository, settings: Settings, facts_reader: FactsReader):
         self._repository = repository
         self._settings = settings
         self._limit = settings.policy.max_file_bytes
@@ -136,7 +140,7 @@ class States:
         """Files with an invalid content of ours, as of the last look."""
         self._read: dict[str, Stamp | None] = {}
         """Path → stamp of the file when it was read; None where there was none."""
-        self._team = team
+        self._facts_reader = facts_reader
         self._true: object = None
         """The commit and the kept files at which everything was up to date."""
         self._seen: tuple[str | None, Phases] = (None, ())
@@ -155,7 +159,7 @@ class States:
         blob = tracked_state(self._repository, self._settings, tip)
         if blob is not None and self._seen[0] is None:
             # A team of its own, for nothing may be committed while this one reads.
-            self._seen = (tip, Team(self._repository, self._settings).phases(tip))
+            self._seen = (tip, FactsReader(self._repository, self._settings).phases(tip))
         seen, phases = self._seen
         if (
             seen != tip
@@ -191,7 +195,7 @@ class States:
             or not (self._always or _has_state_files(known))
         ):
             return None
-        phases = self._team.phases(commit)
+        phases = self._facts_reader.phases(commit)
         self._seen = (commit, phases)
         rows = {
             path: content
@@ -324,7 +328,7 @@ class States:
             return _IN_FLIGHT
         if not is_same:
             self._spoilt.add(path)
-        lines = self._team.lines_at(path, blob) if blob else ()
+        lines = self._facts_reader.lines_at(path, blob) if blob else ()
         return lines[0] if lines or is_same else None
 
     def _is_our_fault(self, path: str, data: bytes) -> bool:
@@ -384,11 +388,13 @@ def _has_state_files(known: Iterable[str]) -> bool:
 class Projector:
     """Keeps the projections of one work tree up to date."""
 
-    def __init__(self, repository: Repository, settings: Settings, team: Team, emit: EventSink):
+    def __init__(
+        self, repository: Repository, settings: Settings, facts_reader: FactsReader, emit: EventSink
+    ):
         self._repository = repository
         self._wanted = settings.policy.state_files
         self._switches = Switches(settings.config)
-        self._team = team
+        self._facts_reader = facts_reader
         self._emit = emit
         from yolo_fs.progress.gate_wait import NoticeWriter  # of the daemon alone
 
@@ -408,7 +414,7 @@ class Projector:
         if (commit, errors) == self._done:
             return
         self._has_failed = False
-        phases = self._team.phases(commit)
+        phases = self._facts_reader.phases(commit)
         gates = {str(phase.id): phase.gates for phase in phases}
         # First, and not synced to disk: whole teams wait for it.
         self._notices.write(_open_gates(gates), commit or "")
@@ -483,7 +489,7 @@ class Projector:
             if not _is_over(phase, path):
                 self._write_sentinel(path, content)
         folder = ListedFolder.at(self._folder(phase))
-        for name in stale_sentinels(folder, phase, self._team):
+        for name in stale_sentinels(folder, phase, self._facts_reader):
             with self._reporting_failures(path := os.path.join(folder.path, name)):
                 remove(path, root=self._repository.root)
 

@@ -17,7 +17,7 @@ from yolo_fs.core.reasons import Exit, Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.evidence.facts import PhaseFacts, Switches, failures_of, withdrawn_from
 from yolo_fs.git.repository import Repository
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.phase import Phase, not_begun
 from yolo_fs.phase.progress import StepStatus, passed_steps
 from yolo_fs.phase.stepgates import entry_lacks, exit_lacks
@@ -83,45 +83,58 @@ class StepLook:
     }
 
 
-def facts_of(repository: Repository, settings: Settings, team: Team, phase: PhaseId) -> PhaseFacts:
+def facts_of(
+    repository: Repository, settings: Settings, facts_reader: FactsReader, phase: PhaseId
+) -> PhaseFacts:
     """Return the facts of a phase as the branch has them; empty while nothing is committed."""
-    return facts_at(repository, settings, team, phase, repository.head().tip)
+    return facts_at(repository, settings, facts_reader, phase, repository.head().tip)
 
 
 def facts_at(
-    repository: Repository, settings: Settings, team: Team, phase: PhaseId, tip: str | None
+    repository: Repository,
+    settings: Settings,
+    facts_reader: FactsReader,
+    phase: PhaseId,
+    tip: str | None,
 ) -> PhaseFacts:
     """Return the facts of a phase as a commit has them; empty where it has nothing of it."""
-    present = phases_now(repository, settings, tip, team)
+    present = phases_now(repository, settings, tip, facts_reader)
     empty = not_begun(phase, present, Switches(settings.config))
     return next((candidate for candidate in present if candidate.id == phase), empty).facts
 
 
-def phase_named(repository: Repository, settings: Settings, team: Team, spelled: str) -> Phase:
+def phase_named(
+    repository: Repository, settings: Settings, facts_reader: FactsReader, spelled: str
+) -> Phase:
     """Return the phase with a number or directory name; without any, the one that is worked on.
 
     Raises:
         YoloError: BAD_NAME, or UNKNOWN_NAME when there is none, NOT_INITIALISED without a tree.
     """
     if spelled:
-        return Phase(facts_of(repository, settings, team, find_phase(repository.root, spelled)))
-    phases = phases_now(repository, settings, repository.head().tip, team)
+        return Phase(
+            facts_of(repository, settings, facts_reader, find_phase(repository.root, spelled))
+        )
+    phases = phases_now(repository, settings, repository.head().tip, facts_reader)
     if not phases:
         hint = "A phase begins with its first committed artifact."
         raise no_committed_phase(repository.root, hint)
     return current(phases)
 
 
-def phase_at_work(repository: Repository, settings: Settings, team: Team) -> Phase | None:
+def phase_at_work(
+    repository: Repository, settings: Settings, facts_reader: FactsReader
+) -> Phase | None:
     """Return the phase of the work tree that is worked on, committed or not; None without any."""
     phases = tuple(
-        Phase(facts_of(repository, settings, team, phase)) for phase in phases_in(repository.root)
+        Phase(facts_of(repository, settings, facts_reader, phase))
+        for phase in phases_in(repository.root)
     )
     return current(phases) if phases else None
 
 
 def spelled_or_at_work(
-    repository: Repository, settings: Settings, team: Team, spelled: str
+    repository: Repository, settings: Settings, facts_reader: FactsReader, spelled: str
 ) -> PhaseId:
     """Return the phase with a number, slug or directory name; without any, the one at work.
 
@@ -130,7 +143,7 @@ def spelled_or_at_work(
     """
     if spelled:
         return find_phase(repository.root, spelled)
-    if phase := phase_at_work(repository, settings, team):
+    if phase := phase_at_work(repository, settings, facts_reader):
         return phase.id
     raise no_phase(repository.root)
 

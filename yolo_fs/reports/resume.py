@@ -24,7 +24,7 @@ from yolo_fs.handoff_service.accept import DirectiveHandoffs, is_handoff
 from yolo_fs.handoff_service.lifecycle import lifecycles_of
 from yolo_fs.handoff_service.reading import Reader
 from yolo_fs.handoffs.lifecycle import HandoffLifecycle
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.install.doctor import standing_troubles
 from yolo_fs.phase.phase import Phases, not_begun
 from yolo_fs.phase.report import Audience, Brief
@@ -97,8 +97,10 @@ class _Look:
         in_force = settings or Settings(Config(), Policy())
         unseen: _Seen = ({}, Head(None, None), None)
         verdicts, head, obstacle = self._tried(lambda: self._survey_verdicts(in_force), unseen)
-        team = Team(self.repository, in_force)
-        team_board = self._tried(lambda: board(self.repository, in_force, head.tip, team), None)
+        facts_reader = FactsReader(self.repository, in_force)
+        team_board = self._tried(
+            lambda: board(self.repository, in_force, head.tip, facts_reader), None
+        )
         seen = Situation(
             branch=head.branch or "",
             commit=head.tip or "",
@@ -113,18 +115,18 @@ class _Look:
         elif team_board and (
             settings or team_board.config
         ):  # who works on it is not guessed: nobody is sent anywhere
-            seen = self._add_team(seen, in_force, team, team_board)
+            seen = self._add_team(seen, in_force, facts_reader, team_board)
             seen = replace(
                 seen,
                 contexts=self._contexts(
-                    ContextStore(self.repository, in_force, team), seen, keep=keep
+                    ContextStore(self.repository, in_force, facts_reader), seen, keep=keep
                 ),
             )
         observer = TeamObserver(self.repository, in_force)
         seen = replace(seen, machines=self._tried(lambda: observer.look(obstacle), None))
         if keep:
-            team.history_index.keep()
-            team.keep()
+            facts_reader.history_index.keep()
+            facts_reader.keep()
         standing = standing_troubles(self.repository) if settings else ()
         self.trouble += [
             f"{str(finding).rstrip('.')}."
@@ -137,15 +139,17 @@ class _Look:
         return replace(seen, handoff=handoff, due=due, trouble=tuple(dict.fromkeys(self.trouble)))
 
     def _add_team(
-        self, seen: Situation, settings: Settings, team: Team, team_board: Board
+        self, seen: Situation, settings: Settings, facts_reader: FactsReader, team_board: Board
     ) -> Situation:
         none: tuple[HandoffLifecycle, ...] = ()
-        lives = self._tried(lambda: self._lives(settings, team, team_board.phases), none)
+        lives = self._tried(lambda: self._lives(settings, facts_reader, team_board.phases), none)
         return replace(
             seen,
             phases=self._add_empty_phases(team_board.phases, settings),
-            drift=self._tried(lambda: tuple(self._drift(settings, team_board, team, lives)), ()),
-            steps_said=team.steps_said(),
+            drift=self._tried(
+                lambda: tuple(self._drift(settings, team_board, facts_reader, lives)), ()
+            ),
+            steps_said=facts_reader.steps_said(),
             lives=lives,
         )
 
@@ -176,12 +180,16 @@ class _Look:
         return sorted((*phases, *fresh), key=lambda phase: phase.id)
 
     def _drift(
-        self, settings: Settings, team_board: Board, team: Team, lives: tuple[HandoffLifecycle, ...]
+        self,
+        settings: Settings,
+        team_board: Board,
+        facts_reader: FactsReader,
+        lives: tuple[HandoffLifecycle, ...],
     ) -> Iterator[str]:
         """Yield what the work tree declares, except how late a handoff is: that changes by
         itself.
         """
-        for aside in asides(self.repository.root, settings, team_board, team, lives):
+        for aside in asides(self.repository.root, settings, team_board, facts_reader, lives):
             place = f"{aside.phase}: " if aside.phase else ""
             yield from (f"{place}{each}" for each in aside.drifts)
             yield from (f"{place}{name} {FORGED}" for name in aside.forged)
@@ -225,12 +233,12 @@ class _Look:
         return LastHandoff(path, handed.role, wrong, packet.from_role if packet else "", orders)
 
     def _lives(
-        self, settings: Settings, team: Team, phases: Phases
+        self, settings: Settings, facts_reader: FactsReader, phases: Phases
     ) -> tuple[HandoffLifecycle, ...]:
         log = Reader(
             self.repository.root, self.repository.root, settings.limits, lambda *_: None
         ).log()
         deadline_s = settings.policy.handoff_deadline_s
         return lifecycles_of(
-            self.repository.root, phases, team.history_index, log.reads, deadline_s
+            self.repository.root, phases, facts_reader.history_index, log.reads, deadline_s
         )

@@ -32,7 +32,7 @@ from yolo_fs.evidence.facts import (
 )
 from yolo_fs.git.repository import Repository
 from yolo_fs.git.runner import GitOutput, run_as_user
-from yolo_fs.history.team import Team
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
 from yolo_fs.protocol.roster import department_said
 from yolo_fs.protocol.workflow import SOURCE_FORMAT
@@ -46,7 +46,7 @@ class Claims:
     """The claims of one repository's tasks."""
 
     def __init__(self, repository: Repository, done: Collection[str] = ()):
-        """`done`: the tasks that a commit names, as `Team.tasks_done` has them."""
+        """`done`: the tasks that a commit names, as `FactsReader.tasks_done` has them."""
         repository.make_own_dir()
         self._repository = repository
         self._done = frozenset(done)
@@ -231,7 +231,7 @@ class TaskCommit(NamedTuple):
 
 def commit_task(
     repository: Repository,
-    team: Team,
+    facts_reader: FactsReader,
     task: TaskRef,
     type_: str,
     text: str,
@@ -252,7 +252,7 @@ def commit_task(
             GIT_FAILED in git's own words, such as those of the Dev's hooks.
     """
     subject = subject_of(task, type_, text)
-    facts = team.facts(repository.head().tip)
+    facts = facts_reader.facts(repository.head().tip)
     mine = _choose_plan(repository.root, planned(facts, task, agent), task, paths)
     own = mine.files
     tests = _tests_of(facts, task, mine.department, paths) if type_ == "test" else ()

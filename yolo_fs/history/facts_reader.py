@@ -101,7 +101,7 @@ class _Past:
     """Where it would be, as of the read."""
 
 
-class Team:
+class FactsReader:
     """Collects facts and folds them; caches what it reads, as blobs and commits never change."""
 
     def __init__(self, repository: Repository, settings: Settings):
@@ -146,11 +146,11 @@ class Team:
             self._take_over(kept)
 
     def hold(self) -> None:
-        """Let later teams of this process, and of its forks, start with the data of this one."""
+        """Let later readers of this process, and of its forks, start with the data of this one."""
         _HELD[:] = [self]
 
-    def _take_over(self, kept: Team) -> None:
-        """Start with the data of another team of the same work tree and settings."""
+    def _take_over(self, kept: FactsReader) -> None:
+        """Start with the data of another reader of the same work tree and settings."""
         theirs, ours = (
             (each._repository.root, each._repository.common_dir, each._settings)
             for each in (kept, self)
@@ -1112,7 +1112,7 @@ def _is_file_of(plan: Plan, filed: Filed) -> bool:
     return filed.place.artifact.kind == "plan" and filed.place.plan == plan.id
 
 
-_HELD: list[Team] = []
+_HELD: list[FactsReader] = []
 """The team that a worker of the observer has read, for its next questions; at most one."""
 
 
@@ -1155,8 +1155,8 @@ def _read_plan_completion(filed: Iterable[Filed]) -> dict[str, bool]:
     }
 
 
-def loops_of(team: Team, phase: Phase, now_s: int) -> tuple[LoopProgress, ...]:
-    """Return the progress of the loops of a phase whose facts `team` has gathered last.
+def loops_of(facts_reader: FactsReader, phase: Phase, now_s: int) -> tuple[LoopProgress, ...]:
+    """Return the progress of the loops of a phase whose facts `facts_reader` has gathered last.
 
     While the steps of the departments judge what was worked on again, their agent is next.
     """
@@ -1165,17 +1165,17 @@ def loops_of(team: Team, phase: Phase, now_s: int) -> tuple[LoopProgress, ...]:
         replace(loop, next=turn.agent, what=f"does {turn.step}")
         if turn and loop.state in AFTER_REWORK and loop.next not in ("", turn.agent)
         else loop
-        for loop in loops(loop_facts(team, phase.facts, now_s))
+        for loop in loops(loop_facts(facts_reader, phase.facts, now_s))
     )
 
 
-def loop_facts(team: Team, facts: PhaseFacts, now_s: int) -> LoopFacts:
-    """Return the facts of a phase's loops, as of the commit that `team` was asked for last."""
+def loop_facts(facts_reader: FactsReader, facts: PhaseFacts, now_s: int) -> LoopFacts:
+    """Return the facts of a phase's loops, as of the commit that was asked for last."""
     paths = sorted(
         filed.place.path for filed in facts.filed if filed.place.artifact.kind in WITH_ROUNDS
     )
-    versions = {path: team.past_of(path) for path in paths}
+    versions = {path: facts_reader.past_of(path) for path in paths}
     plans = [str(plan.id) for plan in plans_of(facts)]
-    work = (work for plan in plans for work in team.work_of_plan(plan))
+    work = (work for plan in plans for work in facts_reader.work_of_plan(plan))
     every = facts.work or tuple(sorted(work, key=lambda commit: commit.position))
     return LoopFacts(facts, now_s, versions, every)

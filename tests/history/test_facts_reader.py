@@ -19,9 +19,8 @@ from yolo_fs.evidence.facts import PhaseFacts, withdrawn_from
 from yolo_fs.evidence.judged import came_later, later_than
 from yolo_fs.git import history
 from yolo_fs.git.repository import Repository
-from yolo_fs.history import team as history_team
-from yolo_fs.history.team import Team as Facts
-from yolo_fs.history.team import loop_facts, loops_of
+from yolo_fs.history import facts_reader as history_facts
+from yolo_fs.history.facts_reader import FactsReader, loop_facts, loops_of
 from yolo_fs.loops.facts import Loop, LoopProgress
 from yolo_fs.phase.phase import Phase
 from yolo_fs.progress.board import board
@@ -36,7 +35,7 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
 
 def of(team: Team, kind: Loop) -> LoopProgress:
     with Repository(str(team.root)) as repository:
-        facts = Facts(repository, load(repository.root))
+        facts = FactsReader(repository, load(repository.root))
         (phase,) = facts.facts(team.head())
         return next(one for one in loops_of(facts, Phase(phase), 0) if one.kind is kind)
 
@@ -58,7 +57,7 @@ def in_every_form(team: Team) -> None:
 
 def facts_of(team: Team, *, keep: bool = False) -> tuple[PhaseFacts, ...]:
     with Repository(str(team.root)) as repository:
-        facts = Facts(repository, load(repository.root))
+        facts = FactsReader(repository, load(repository.root))
         found = facts.facts(team.head())
         if keep:
             facts.keep()
@@ -76,7 +75,7 @@ def test_what_artifacts_say_is_read_once_for_all_processes(
     in_every_form(team)
     before = facts_of(team, keep=True)
     assert {one.valid for phase in before for one in phase.filed} == {True, False}
-    monkeypatch.setattr(Facts, "_understood", refuse)
+    monkeypatch.setattr(FactsReader, "_understood", refuse)
     assert facts_of(team) == before
 
 
@@ -84,7 +83,7 @@ def test_what_was_kept_holds_for_no_other_content_and_no_other_settings(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     facts_of(team, keep=True)
-    monkeypatch.setattr(Facts, "_understood", refuse)
+    monkeypatch.setattr(FactsReader, "_understood", refuse)
     for policy in ({"legacy": True}, {"max_depth": 63}):
         config = team.root.parent / "no config" / "yolo-fs" / "config.json"
         config.parent.mkdir(parents=True, exist_ok=True)
@@ -191,7 +190,7 @@ def test_what_a_merge_brings_in_is_no_round_of_its_own(team: Team) -> None:
     team.user_commits("chore: elsewhere", "src/other.ts")
     team.git("merge", "-q", "--no-ff", "-m", "chore: merge", "side")
     with Repository(str(team.root)) as repository:
-        facts = Facts(repository, load(repository.root))
+        facts = FactsReader(repository, load(repository.root))
         (phase,) = facts.facts(team.head())
         found = loop_facts(facts, phase, 0)
     assert [
@@ -232,7 +231,7 @@ def test_only_a_commit_of_that_plan_repairs_it(team: Team) -> None:
 def test_the_step_of_the_review_ends_where_its_loop_does(team: Team) -> None:
     def lacks() -> tuple[str, ...]:
         with Repository(str(team.root)) as repository:
-            (phase,) = Facts(repository, load(repository.root)).phases(team.head())
+            (phase,) = FactsReader(repository, load(repository.root)).phases(team.head())
         steps = phase.progress.departments[0].steps
         (missing,) = [one.missing for one in steps if one.step.key == "code_review"]
         return tuple(lack for lack in missing if "review" in lack)
@@ -291,7 +290,7 @@ def test_a_branch_that_goes_on_from_its_merge_has_the_order_of_the_main_line(tea
     )
     team.once()
     with Repository(str(team.root)) as repository:
-        at_work = Facts(repository, load(repository.root))
+        at_work = FactsReader(repository, load(repository.root))
         at_work.facts(team.head())
         (before,) = at_work.past_of(path)
         branch = team.git("branch", "--show-current")
@@ -301,7 +300,7 @@ def test_a_branch_that_goes_on_from_its_merge_has_the_order_of_the_main_line(tea
         team.git("merge", "-q", "--no-ff", "-m", "Merge the department", branch)
         team.git("checkout", "-q", branch)
         team.git("merge", "-q", "--ff-only", "main-line")
-        begins = Facts(repository, load(repository.root))
+        begins = FactsReader(repository, load(repository.root))
         for one in (at_work, begins):
             one.facts(team.head())
         (after,) = at_work.past_of(path)
@@ -492,7 +491,7 @@ def test_versions_follow_the_order_of_history(team: Team) -> None:
     summarise(team)
     review(team, "changes_requested", 1, "nit")
     with Repository(str(team.root)) as repository:
-        facts = Facts(repository, load(repository.root))
+        facts = FactsReader(repository, load(repository.root))
         (phase,) = facts.facts(team.head())
         found = loop_facts(facts, phase, 0)
     orders = [version.order for versions in found.versions.values() for version in versions]
@@ -526,15 +525,15 @@ def test_versions_that_are_asked_for_at_once_are_those_found_one_by_one(
 
     def versions() -> list[tuple[object, ...]]:
         with Repository(str(team.root)) as repository:
-            facts = Facts(repository, load(repository.root))
+            facts = FactsReader(repository, load(repository.root))
             (phase,) = facts.facts(team.head())
             found = loop_facts(facts, phase, 0)
             return [(each, one) for each, some in found.versions.items() for one in some]
 
-    monkeypatch.setattr(history_team, "_MADE_FEW", 1_000)
+    monkeypatch.setattr(history_facts, "_MADE_FEW", 1_000)
     one_by_one = versions()
-    monkeypatch.setattr(history_team, "_MADE_FEW", 0)
-    monkeypatch.setattr(history_team, "_MADE_AT_ONCE", 2)
+    monkeypatch.setattr(history_facts, "_MADE_FEW", 0)
+    monkeypatch.setattr(history_facts, "_MADE_AT_ONCE", 2)
     monkeypatch.setattr(Repository, "blob_at", refuse_for(Repository.blob_at, path))
     assert versions() == one_by_one
     assert len(one_by_one) > 4
@@ -550,13 +549,13 @@ def test_many_new_versions_are_read_without_the_history_before_them(
         asked.append(len(named))
         return history.changes_in(repository, named, paths)
 
-    monkeypatch.setattr(history_team, "_MADE_FEW", 2)
-    monkeypatch.setattr(history_team, "changes_in", changes_in)
+    monkeypatch.setattr(history_facts, "_MADE_FEW", 2)
+    monkeypatch.setattr(history_facts, "changes_in", changes_in)
     summarise(team)
     for round_ in range(20):
         works(team, "feat(01-01): T1 more", f"{round_}\n")
     with Repository(str(team.root)) as repository:
-        facts = Facts(repository, load(repository.root))
+        facts = FactsReader(repository, load(repository.root))
         facts.phases(team.head())
         asked.clear()
         for cycle in range(1, 6):
@@ -582,7 +581,7 @@ def refuse_for(
 def in_force(team: Team, commit: str = "") -> dict[str, tuple[str, ...]]:
     """Return each phase of a commit with the folders of its artifacts, as the board is told of them."""
     with Repository(str(team.root)) as repository:
-        phases = Facts(repository, load(repository.root)).facts(commit or team.head())
+        phases = FactsReader(repository, load(repository.root)).facts(commit or team.head())
         return {
             f"{each.phase}": tuple(
                 sorted({one.place.folder for one in each.filed if one.place.phase})
