@@ -22,7 +22,7 @@ from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Exit
 from yolo_fs.mcp.parameters import ANSWERS
 from yolo_fs.mcp.spelling import name_tools
-from yolo_fs.mcp.tools import ToolRefusedError, told
+from yolo_fs.mcp.tools import ToolRefusedError, with_errors_as_text
 
 if TYPE_CHECKING:  # a second of imports, which only the worker that runs these tests shall wait for
     from mcp.client import Client
@@ -736,7 +736,7 @@ def test_a_defect_of_ours_is_named_too(team: Team) -> None:
     with pytest.raises(
         ToolRefusedError, match=r"internal_error: KeyError: 'no such thing'\nNext: "
     ):
-        told(broken)()
+        with_errors_as_text(broken)()
 
 
 HIDDEN = "\x9b31m\u202e\u2028\u200b\ue0001"
