@@ -273,3 +273,22 @@ def test_plans_and_departments_are_summed_up_as_messages_of_document_000(team: T
     assert (
         asked(team, "task", "summary", "01-77", code=2)["findings"][0]["reason"] == "unknown_name"
     )
+
+
+def test_plans_of_one_number_are_summed_up_by_department(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team.config({"departments": {"frontend": True}})
+    page = (team.root / ".yolo-planning/phases/01-auth/01-01.plan.jsonl").read_text()
+    team.artifact("fe-01-01.plan.jsonl", page.replace("src/", "web/"))
+    team.user_commits("docs(01): plan 01-01", ".yolo-planning")
+    message = done(team)
+    asked(team, "task", "complete", "-", "--as", "dev-1", stdin=message, monkeypatch=monkeypatch)
+    found = asked(team, "task", "summary", "01-01")["data"]
+    assert {one["department"]: one["deviations"] for one in found} == {
+        "backend": ["no cache"],
+        "frontend": [],
+    }
+    shown = text(team, "task", "summary", "01-01")
+    assert "plan 01-01 backend partial: 1 of 2 tasks" in shown
+    assert "plan 01-01 frontend partial: 0 of 2 tasks" in shown

@@ -14,11 +14,19 @@ from yolo_fs.agents.health import AgentSign
 from yolo_fs.artifacts.naming import purpose_of
 from yolo_fs.core.ids import TaskRef
 from yolo_fs.core.reasons import Finding, Reason, safe, shortened
-from yolo_fs.evidence.facts import PhaseFacts, PlanStanding, PlanStatus, SourceCommit, texts
+from yolo_fs.evidence.facts import (
+    PhaseFacts,
+    PlanStanding,
+    PlanStatus,
+    SourceCommit,
+    plans_of,
+    texts,
+)
 from yolo_fs.phase.gates import verdict_of
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import DepartmentStatus, StepStanding
-from yolo_fs.protocol.departments import Dept
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
+from yolo_fs.protocol.roster import department_said
 
 
 class PlanTotals(NamedTuple):
@@ -174,7 +182,9 @@ def _plan(
     messages = [
         sign.message
         for sign in seen
-        if sign.event == "task_complete" and sign.message.get("plan_id") == str(plan.id)
+        if sign.event == "task_complete"
+        and sign.message.get("plan_id") == str(plan.id)
+        and _is_of_department(facts, plan, sign.name)
     ]
     return PlanTotals(
         plan=plan,
@@ -187,6 +197,13 @@ def _plan(
         tests=_tests(facts, plan),
         coverage=str(summary.get("tst") or ""),
     )  # fmt: skip
+
+
+def _is_of_department(facts: PhaseFacts, plan: PlanStatus, agent: str) -> bool:
+    """Return whether an agent means this plan by its number, which another department may have."""
+    sharing = [other for other in plans_of(facts) if other.id == plan.id]
+    said = department_said(agent) or DEFAULT_DEPARTMENT
+    return len(sharing) < 2 or said == plan.department
 
 
 def _named(facts: PhaseFacts, summary: Mapping[str, Any]) -> Iterator[SourceCommit]:

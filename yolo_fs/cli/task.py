@@ -169,7 +169,8 @@ def summary(invocation: Invocation, *, plan: str | None, phase: str | None) -> R
     has proved.
 
     With --json: the summary_aggregation of each plan, the phase_progress of each department, and
-    its department_result once the department is complete.
+    its department_result once the department is complete. A PLAN whose number two departments have
+    is a list of both.
     """
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
@@ -196,11 +197,17 @@ def summary(invocation: Invocation, *, plan: str | None, phase: str | None) -> R
 
 
 def _report_plan(name: str, plans: Sequence[PlanTotals]) -> Reply:
-    plan_totals = next((each for each in plans if str(each.plan.id) == name), None)
-    if plan_totals is None:
+    named = [each for each in plans if str(each.plan.id) == name]
+    if not named:
         hint = hint_for_unknown(name, (str(each.plan.id) for each in plans))
         raise YoloError(Reason.UNKNOWN_NAME, f"no plan {safe(name)!r}", hint=hint)
-    return Reply(_plan_as_json(plan_totals), show=lambda console: _show_plan(console, plan_totals))
+
+    def show(console: Console) -> None:
+        for plan_totals in named:
+            _show_plan(console, plan_totals)
+
+    data = [_plan_as_json(plan_totals) for plan_totals in named]
+    return Reply(data if len(data) > 1 else data[0], show=show)
 
 
 def _plans_of(
@@ -217,6 +224,7 @@ def _plans_of(
 def _plan_as_json(plan_totals: PlanTotals) -> dict[str, Any]:
     return {
         **plan_totals.as_message(),
+        "department": plan_totals.plan.department.value,
         "tests": dict(plan_totals.tests),
         "tdd_coverage": plan_totals.coverage or None,
     }
@@ -258,6 +266,9 @@ def _show_plan(console: Console, plan_totals: PlanTotals) -> None:
         f"{len(plan_totals.commits)} "
         f"commits, {len(plan_totals.files)} files"
     )
-    console.print(f"  plan {plan_totals.plan.id} {plan_totals.status}: {done}{tests}")
+    console.print(
+        f"  plan {plan_totals.plan.id} {plan_totals.plan.department} {plan_totals.status}: "
+        f"{done}{tests}"
+    )
     for deviation in plan_totals.deviations:
         console.print(f"    deviation: {safe(deviation, 500)}")

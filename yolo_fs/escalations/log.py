@@ -68,10 +68,14 @@ def mode_of(*, several: bool) -> Mode:
 
 
 def departments_of(facts: PhaseFacts) -> dict[str, Dept]:
-    """Return plan → department, for each plan that `plans_of` knows."""
+    """Return plan → department, for each plan that `plans_of` knows.
+
+    Of two departments with a plan of one number, the one without a prefix: the others' agents
+    say theirs.
+    """
     return {
         str(filed.place.plan): Dept(filed.place.department)
-        for filed in facts.of_kind("plan")
+        for filed in reversed(facts.of_kind("plan"))
         if filed.lines and filed.place.plan
     }
 

@@ -128,7 +128,7 @@ def _is_for_others(facts: LoopFacts, plan: Plan, before: Sequence[Review], revie
     if (
         last.is_approval
         or last.order == review.order
-        or cycles_left(facts, str(plan.id), before, review.at_s)
+        or cycles_left(facts, plan, before, review.at_s)
     ):
         return False
     is_designed = any(
@@ -208,7 +208,7 @@ def stage_of(facts: LoopFacts, plan: Plan, reviews: Sequence[Review]) -> ReviewS
     if is_late and (accepted := _acceptance(facts, plan, last)):
         over = ReviewStage(ACCEPTED, None, _LEAD.moves[0].text)
         return _unless_older(facts, plan, accepted.position, over)
-    if not cycles_left(facts, name, reviews) and (stage := _stage_after_cycles(facts, name, last)):
+    if not cycles_left(facts, plan, reviews) and (stage := _stage_after_cycles(facts, plan, last)):
         return stage
     fix, again = _MAJOR.moves
     return (
@@ -247,22 +247,27 @@ def cycles_of(reviews: Sequence[Review]) -> int:
 
 
 def cycles_left(
-    facts: LoopFacts, plan: str, reviews: Sequence[Review], at_s: int = sys.maxsize
+    facts: LoopFacts, plan: Plan, reviews: Sequence[Review], at_s: int = sys.maxsize
 ) -> int:
     """Return how many cycles are left: each escalation of the Senior that was answered by `at_s`
     adds one.
     """
     most = facts.phase.switches.config.review_loop.max_cycles
-    more = escalations_over(facts.phase, plan, Role.SENIOR, at_s)
+    more = escalations_over(facts.phase, str(plan.id), plan.department, Role.SENIOR, at_s)
     return max(0, most + more - cycles_of(reviews))
 
 
-def escalations_over(facts: PhaseFacts, of: str, origin: Role, at_s: int = sys.maxsize) -> int:
-    """Return how many escalations of a task or plan by a role have been answered by a moment."""
+def escalations_over(
+    facts: PhaseFacts, of: str, department: Dept, origin: Role, at_s: int = sys.maxsize
+) -> int:
+    """Return how many escalations of a department's task or plan by a role have been answered by a
+    moment.
+    """
     return sum(
         escalation.attempt - (not _is_answered(escalation, at_s))
         for escalation in as_committed(facts)
         if escalation.origin is origin
+        and escalation.department == department
         and of in (str(escalation.id.task), str(escalation.id.task.plan))
     )
 
@@ -274,14 +279,14 @@ def _is_answered(escalation: EscalationProgress, at_s: int) -> bool:
     return not is_late and (not escalation.is_open or escalation.is_told)
 
 
-def _stage_after_cycles(facts: LoopFacts, plan: str, last: Review) -> ReviewStage | None:
+def _stage_after_cycles(facts: LoopFacts, plan: Plan, last: Review) -> ReviewStage | None:
     """Return whose decision is awaited; None once the Architect has changed the design."""
     text = _LEAD.moves[0].text
     if not was_escalated(facts, plan, Role.ARCHITECT, last.at_s):
         return ReviewStage(
             ESCALATED,
             Role.LEAD,
-            f"{_CYCLE_2.moves[0].text}. {_LEAD.occasion}: {text} (yolo-fs decide accept {plan})",
+            f"{_CYCLE_2.moves[0].text}. {_LEAD.occasion}: {text} (yolo-fs decide accept {plan.id})",
         )
     if facts.is_after(last.order, "architecture"):
         return None
@@ -302,13 +307,13 @@ def _acceptance(facts: LoopFacts, plan: Plan, last: Review) -> DecidedFact | Non
     return accepted[-1] if accepted else None
 
 
-def was_escalated(facts: LoopFacts, plan: str, to: Role, since_s: int = 0) -> bool:
+def was_escalated(facts: LoopFacts, plan: Plan, to: Role, since_s: int = 0) -> bool:
     """Return whether a Senior or a Lead escalated a plan up to a role, not before `since_s`.
 
     What a Dev reports is a blocker of its task, not a failed review.
     """
     return any(
-        str(escalation.id.task.plan) == plan
+        (escalation.id.task.plan, escalation.department) == (plan.id, plan.department)
         and escalation.origin is not Role.DEV
         and (not (began := escalation.last_round[0].at) or began.timestamp() >= since_s)
         and any(each.to is to for each in escalation.last_round)
@@ -369,7 +374,7 @@ def _progress_of_review(
     name = str(plan.id)
     stage = stage_of(facts, plan, reviews)
     triggered = stage.state in (ESCALATED, ACCEPTED, AT_ARCHITECT) or was_escalated(
-        facts, name, Role.LEAD
+        facts, plan, Role.LEAD
     )
     starts = [begun_s or (reviews[0].at_s if reviews else 0), *(review.at_s for review in reviews)]
     metrics = Metrics(
@@ -384,7 +389,7 @@ def _progress_of_review(
     )
     agent, left = (
         name_in(stage.role, plan.department) if stage.role else "",
-        cycles_left(facts, name, reviews),
+        cycles_left(facts, plan, reviews),
     )
     return LoopProgress(
         Loop.CODE_REVIEW,
@@ -495,7 +500,9 @@ def _progress_of_remediation(
     # Failures are counted per kind of verification: those of one kind do not add to another's.
     count = max(sum(result == "FAIL" for result, _ in runs[kind]) for kind in failing or runs)
     plans = plans_of(facts.phase, department)
-    most = _QA_MOST + sum(escalations_over(facts.phase, str(plan.id), Role.LEAD) for plan in plans)
+    most = _QA_MOST + sum(
+        escalations_over(facts.phase, str(plan.id), department, Role.LEAD) for plan in plans
+    )
     left = max(0, most - count)
     if not failing:
         return LoopProgress(Loop.QA, department.value, "passed", count, left, department=department)
@@ -533,7 +540,7 @@ def _state_after_fail(
     if count > most:
         lead, architect = last.moves
         plans = plans_of(facts.phase, department)
-        if any(was_escalated(facts, str(plan.id), Role.ARCHITECT, fail.at_s) for plan in plans):
+        if any(was_escalated(facts, plan, Role.ARCHITECT, fail.at_s) for plan in plans):
             return last.occasion, Role.ARCHITECT, architect.text
         return last.occasion, Role.LEAD, lead.text
     chain = QA_REMEDIES[min(count, _QA_MOST) - 1]
@@ -570,7 +577,7 @@ def gate_remediations(facts: LoopFacts) -> Iterator[LoopProgress]:
                 runs.setdefault(key, []).append("FAIL" if is_wrong else str(line.get("r")))
         for (department, name), results in runs.items():
             if fails := results.count("FAIL"):
-                more = escalations_over(facts.phase, name, Role.DEV)
+                more = escalations_over(facts.phase, name, department, Role.DEV)
                 is_passed = results[-1] != "FAIL"
                 yield _gate(kind, name, fails, most + more, department, is_passed=is_passed)
 

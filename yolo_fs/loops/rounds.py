@@ -396,7 +396,10 @@ def _task_of(facts: LoopFacts, loop: LoopProgress, role: Role) -> tuple[Plan, st
     known = {
         str(each.id.task): each for each in as_committed(facts.phase) if each.id.task.plan in ids
     }
-    if any(each.is_open and each.origin is role for each in known.values()):
+    if any(
+        each.is_open and each.origin is role and loop.department in (None, each.department)
+        for each in known.values()
+    ):
         return None
     every = ((each, f"{each.id}/{line.get('id')}") for each in plans for line in each.tasks)
     named = [(each, name) for each, name in every if task is None or str(task) == name]
