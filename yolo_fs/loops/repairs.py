@@ -616,6 +616,32 @@ class Routed(NamedTuple):
     inputs: tuple[str, ...]
 
 
+def verdicts_of(facts: LoopFacts) -> list[tuple[Mapping[str, Any], int]]:
+    """Return each verdict of the Product Owner with when it was given, the oldest first."""
+    verdicts: list[tuple[Mapping[str, Any], int]] = []
+    for version in facts.of("po-qa-verdict"):
+        known = [line for line, _ in verdicts]
+        verdicts += [(line, version.order) for line in version.lines if line not in known]
+    return verdicts
+
+
+def has_patch_failed(facts: LoopFacts) -> bool:
+    """Return whether the integration gate says FAIL after a patch of those that are still open.
+
+    From then on only a verdict of major goes on: another patch is none.
+    """
+    given = verdicts_of(facts)
+    ends = (*(order for _, order in given[1:]), sys.maxsize)
+    runs = [version for version in facts.of("integration-gate-result") if version.lines]
+    for (line, order), end in reversed([*zip(given, ends, strict=True)]):
+        if line.get("verdict") != "patch":
+            return False
+        after = [version for version in runs if order < version.order < end]
+        if after and after[-1].lines[-1].get("r") == "FAIL":
+            return True
+    return False
+
+
 def route_of_verdict(facts: PhaseFacts) -> Routed | None:
     """Return who acts on the last verdict.
 
@@ -629,7 +655,8 @@ def route_of_verdict(facts: PhaseFacts) -> Routed | None:
     if decisions[-1] == "approve":
         is_late = any(came_later(facts, "po-qa-verdict", None))
         return Routed("owner", _DELIVERED) if not is_late and owner_lacks(facts) else None
-    if decisions[-1] == "patch" and decisions.count("patch") <= _limit("delivery.max_patch_cycles"):
+    is_left = decisions.count("patch") <= _limit("delivery.max_patch_cycles")
+    if decisions[-1] == "patch" and is_left and not has_patch_failed(known_for_loops(facts)):
         task = f"patch_request: at most {PATCH_TASKS} tasks"
         return Routed(
             name_in(Role.SENIOR, str(verdicts[-1].get("target_dept"))),

@@ -21,7 +21,9 @@ from yolo_fs.loops.repairs import (
     code_reviews,
     end_of_security_fail,
     gate_remediations,
+    has_patch_failed,
     qa_remediations,
+    verdicts_of,
 )
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role, name_in
 from yolo_fs.protocol.gates import QA_REMEDIES
@@ -108,10 +110,7 @@ def _critique(facts: LoopFacts) -> Iterator[LoopProgress]:
 
 def _delivery(facts: LoopFacts) -> Iterator[LoopProgress]:
     """Yield the patch and major cycles, as the Product Owner's verdicts record them."""
-    verdicts: list[tuple[Mapping[str, Any], int]] = []
-    for version in facts.of("po-qa-verdict"):
-        known = [line for line, _ in verdicts]
-        verdicts += [(line, version.order) for line in version.lines if line not in known]
+    verdicts = verdicts_of(facts)
     decisions = [str(line.get("verdict")) for line, _ in verdicts]
     if patches := decisions.count("patch"):
         yield _progress_of_patch(facts, verdicts[-1], patches)
@@ -132,22 +131,12 @@ def _progress_of_patch(
     what = "If patch fails, escalate to Major path"
     if count > _PATCH_MOST:
         return LoopProgress(Loop.PATCH, target, "patches used up", count, 0, Role.PO, what)
-    if _has_integrated(facts, order, "FAIL"):
+    if has_patch_failed(facts):
         return LoopProgress(Loop.PATCH, target, PATCH_FAILED, count, 0, Role.PO, what)
     state, name, what = _turn_after_patch(
         facts, order, Dept(target) if target in set(Dept) else DEFAULT_DEPARTMENT
     )
     return LoopProgress(Loop.PATCH, target, state, count, left, name, what)
-
-
-def _has_integrated(facts: LoopFacts, order: int, result: str) -> bool:
-    """Return whether the integration gate ended with `result` after `order`."""
-    runs = [
-        version
-        for version in facts.of("integration-gate-result")
-        if version.order > order and version.lines
-    ]
-    return bool(runs) and runs[-1].lines[-1].get("r") == result
 
 
 def _turn_after_patch(facts: LoopFacts, order: int, department: Dept) -> tuple[str, str, str]:
