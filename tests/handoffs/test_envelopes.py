@@ -693,9 +693,11 @@ def test_the_line_of_progress_tells_what_was_chosen(way: str, line: str) -> None
     assert progress_line(standing(whole)) == line
 
 
-def test_nothing_follows_an_abort() -> None:
+@pytest.mark.parametrize("minutes", [4.5, 60], ids=["stamped before the choice", "after it"])
+def test_nothing_follows_an_abort(minutes: float) -> None:
     whole = chosen(after_error(), "abort")
-    own = sent(later(value(8), hours=1))
+    own = sent(later(value(8), hours=minutes / 60))
+    assert own.moment > whole.sent[-1].moment
     faults = list(faults_among(own, whole))
     assert told(faults) == [(Reason.STATE_CONFLICT, "/session_id")]
     assert whole.choices[0].error in faults[0].message

@@ -289,7 +289,7 @@ def faults_among(own: Sent, session: ProductSession) -> Iterator[Fault]:
     ]
     yield from contradictions(EarlierHandoff(own.path, own.section, own.value), handoffs)
     yield from _check_lost_phases(own, in_order(known))
-    yield from _check_not_aborted(own, session.choices)
+    yield from _check_not_aborted(own, session)
 
 
 def _check_lost_phases(own: Sent, earlier: Sequence[Sent]) -> Iterator[Fault]:
@@ -306,9 +306,14 @@ def _check_lost_phases(own: Sent, earlier: Sequence[Sent]) -> Iterator[Fault]:
             return
 
 
-def _check_not_aborted(own: Sent, choices: Sequence[Choice]) -> Iterator[Fault]:
-    if choices and choices[-1].way == "abort" and own.moment > instant(choices[-1].chosen_at):
-        message = f"the workflow was aborted at {choices[-1].chosen_at} after {choices[-1].error}"
+def _check_not_aborted(own: Sent, session: ProductSession) -> Iterator[Fault]:
+    """Yield what comes after an error whose session was aborted, whatever its clock says of it."""
+    last = session.choices[-1] if session.choices else None
+    if last is None or last.way != "abort":
+        return
+    failed = [envelope.moment for envelope in session.sent if envelope.path == last.error]
+    if own.moment > min([instant(last.chosen_at), *failed]):
+        message = f"the workflow was aborted at {last.chosen_at} after {last.error}"
         hint = "Begin a session of its own."
         yield Fault(
             Reason.STATE_CONFLICT, "/session_id", message, "no handoff after an abort", hint
