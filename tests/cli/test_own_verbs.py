@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
+import pytest
 
-from yolo_fs.cli.main import VERBS
-from yolo_fs.protocol.verbs import OWN_VERB_BY_NAME, OWN_VERBS, Whose
+from tests.security.doors import VALUES
+from yolo_fs.cli.main import VERBS, run
+from yolo_fs.core.reasons import Exit, Reason
+from yolo_fs.protocol.verbs import OWN_VERB_BY_NAME, OWN_VERBS, OwnVerb, Whose
 
 PATHS = ("FILE", "PATH", "DIR")
 """How the value of an option that is a path is called in the help."""
@@ -71,3 +76,86 @@ def test_what_decides_for_a_person_is_a_persons() -> None:
             "join",
         ):
             assert OWN_VERB_BY_NAME[name].whose is Whose.PERSON, name
+
+
+def shortest(row: OwnVerb, *more: str) -> list[str]:
+    """Return the shortest line with which somebody types a verb."""
+    words = [*row.name.split(), *more, "--json"]
+    for each in all_verbs()[row.name].params:
+        value = VALUES.get(each.name or "", "x")
+        if isinstance(each.type, click.Choice):
+            value = each.type.choices[0]
+        is_given = each.required or not {*row.only_with}.isdisjoint(each.opts)
+        if is_given and isinstance(each, click.Argument):
+            words.append(value)
+        elif is_given:
+            words += each.opts[:1] if getattr(each, "is_flag", False) else [each.opts[0], value]
+    return words
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    for name in ("YOLO_FS_ROLE", "YOLO_FS_AGENT", "YOLO_FS_RUN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+OF_A_PERSON = [row for row in OWN_VERBS if row.whose is Whose.PERSON]
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in OF_A_PERSON if not row.is_started_by_hosts], ids=lambda row: row.name
+)
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("YOLO_FS_RUN", "R20260101000000ab12"),
+        ("YOLO_FS_ROLE", "dev"),
+        ("YOLO_FS_ROLE", "executor"),
+        ("YOLO_FS_AGENT", "yolo-fe-lead"),
+    ],
+)
+def test_what_is_for_a_person_no_agent_does_that_the_environment_names(
+    nowhere: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    row: OwnVerb,
+    variable: str,
+    value: str,
+) -> None:
+    monkeypatch.setenv(variable, value)
+    assert run(shortest(row)) == Exit.FINDINGS
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert finding["reason"] == Reason.OUT_OF_LANE
+    assert "is for a person" in finding["message"]
+    assert finding["hint"].lower().startswith(row.instead.lower())
+    assert not [*nowhere.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("YOLO_FS_ROLE", ""), ("YOLO_FS_ROLE", "user"), ("HOME", "/nowhere")]
+)
+def test_a_person_is_refused_nothing_that_is_theirs(
+    nowhere: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    variable: str,
+    value: str,
+) -> None:
+    monkeypatch.setenv(variable, value)
+    assert run(["stop", "--json"]) == Exit.NOT_HERE
+    assert json.loads(capsys.readouterr().out)["findings"][0]["reason"] == Reason.NOT_A_REPOSITORY
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in OF_A_PERSON if row.only_with], ids=lambda row: row.name
+)
+def test_an_agent_may_type_a_verb_without_the_option_that_makes_it_a_persons(
+    nowhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], row: OwnVerb
+) -> None:
+    monkeypatch.setenv("YOLO_FS_ROLE", "dev")
+    run(shortest(row._replace(only_with=())))
+    assert "out_of_lane" not in capsys.readouterr().out

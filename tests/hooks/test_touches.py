@@ -140,7 +140,7 @@ def test_a_read_is_seen(command: str) -> None:
     ],
 )  # fmt: skip
 def test_a_verb_of_ours_is_seen_whatever_program_runs_it(command: str) -> None:
-    assert [use.whose for use in read_command(command).own] == [Whose.PERSON]
+    assert [use.verb.whose for use in read_command(command).own] == [Whose.PERSON]
 
 
 @pytest.mark.parametrize("command", ["pip install yolo-fs", "which yolo-fs", "echo yolo-fs stop", "[[ a > b ]]", "(( a > b ))"])  # fmt: skip

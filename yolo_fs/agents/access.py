@@ -128,7 +128,7 @@ class Access:
         if not agent:
             return
         row = OWN_VERB_BY_NAME[name]
-        if no := refuse_verb(self.actor(agent), name, row.whose, row.roles, department):
+        if no := refuse_verb(self.actor(agent), name, row, department):
             hint = f"{no.instead[0].upper()}{no.instead[1:]}"
             raise YoloError(Reason.OUT_OF_LANE, no.rule, hint=hint, exit_code=Exit.FINDINGS)
 

@@ -4,12 +4,11 @@ typed, and for the verb itself. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import NamedTuple
 
 from yolo_fs.authority.actors import Actor
 from yolo_fs.protocol.departments import DEPARTMENTS, Role
-from yolo_fs.protocol.verbs import Whose
+from yolo_fs.protocol.verbs import OwnVerb, Whose
 
 
 class VerbRefusal(NamedTuple):
@@ -21,32 +20,27 @@ class VerbRefusal(NamedTuple):
 
 
 def refuse_verb(
-    actor: Actor | None,
-    what: str,
-    whose: Whose,
-    roles: Collection[Role] = (),
-    department: str = "",
+    actor: Actor | None, what: str, verb: OwnVerb, department: str = ""
 ) -> VerbRefusal | None:
     """Return why an agent may not run a verb; None if it may.
 
     `actor`: None for an agent that is none of the company, such as the executor of a directive.
-    `what`: the verb, for messages, already escaped. `roles`: those of its row. `department`: the
-    one that it names.
+    `what`: the verb, for messages, already escaped. `department`: the one that it names.
     """
-    if whose is Whose.ANYBODY or (actor and actor.role is Role.USER):
+    if verb.whose is Whose.ANYBODY or (actor and actor.role is Role.USER):
         return None
-    if whose is Whose.PERSON:
+    if verb.whose is Whose.PERSON:
         rule = f"{what} is for a person: it decides what agents may not."
-        return VerbRefusal(rule, "ask your user, and say what for.")
+        return VerbRefusal(rule, verb.instead)
     if actor is None:
         return None
-    if whose is Whose.ROLE:
-        if actor.role in roles:
+    if verb.whose is Whose.ROLE:
+        if actor.role in verb.roles:
             return None
-        lead = actor.peer(next(iter(roles))).name
+        lead = actor.peer(verb.roles[0]).name
         return VerbRefusal(f"{what} is not your act.", f"ask {lead}.")
     row = next((row for row in DEPARTMENTS if row.name == department.lower()), None)
-    may_speak = actor.role in roles if actor.department is None else False
+    may_speak = actor.role in verb.roles if actor.department is None else False
     if row is None or may_speak or row.name == actor.department:
         return None
     rule = f"{what} speaks for the department {row.name}, which is not yours."

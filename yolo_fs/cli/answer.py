@@ -10,7 +10,7 @@ import click
 
 from yolo_fs.agents.access import Access
 from yolo_fs.cli.inbox import items_of, lines_of
-from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, refuse_agents, verb
+from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
 from yolo_fs.core.ids import EscalationId
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.escalation_service.answering import answer as answers
@@ -40,7 +40,6 @@ def answer(invocation: Invocation, *, name: str, choice: str, text: str, agent: 
     """
     if not name:
         raise click.UsageError(_list_questions(items_of(invocation)))
-    refuse_agents("Hand it up: 'yolo-fs escalate raise', or end; the run asks the person.")
     with Repository(invocation.start) as repository:
         Access(repository).check_verb("answer", agent)
         escalation_id = EscalationId.parse(name)

@@ -11,7 +11,7 @@ from yolo_fs.agents.access import Access
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.authority.actors import check_agent
 from yolo_fs.authority.writers import producers_of
-from yolo_fs.cli.reply import AS_ENV, PHASE, Invocation, Reply, refuse_agents, verb
+from yolo_fs.cli.reply import AS_ENV, PHASE, Invocation, Reply, verb
 from yolo_fs.core.ids import PlanId
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.decisions import (
@@ -75,7 +75,6 @@ def accept_risk_(invocation: Invocation, *, department: str, reason: str, phase:
     """Accept what the security audit of a department has found, as the user may; Security then
     audits again.
     """
-    refuse_agents("Say what was found, and end; the run asks the person.")
     return _decide(
         invocation, phase, reason, lambda facts: accept_risk(facts, department, Role.USER)
     )
@@ -96,7 +95,6 @@ def approve_(
     """Let a department's work go on where `approval_gates` of the configuration asks a person:
     after its code review, at a FAIL of QA, or at a WARN of Security.
     """
-    refuse_agents("Say what was found, and end; the run asks the person.")
     return _decide(
         invocation, phase, reason, lambda facts: approve(facts, gate, department, Role.USER)
     )

@@ -23,7 +23,6 @@ from yolo_fs.cli.reply import (
     can_ask,
     console_for,
     drop_output,
-    refuse_agents,
     verb,
 )
 from yolo_fs.company.hosts import DEFAULT_HOST, HOST_BY_NAME, Hosts, check_installed, hosts_for
@@ -311,8 +310,6 @@ def _skip_by_flags(
     repository: Repository, settings: Settings, phase: PhaseId, flags: Sequence[str]
 ) -> None:
     """Declare the steps skipped that the user skips; the same flags once more change nothing."""
-    if flags:
-        refuse_agents("Say why it is not needed, and end.")
     for flag in flags:
         facts = facts_of(repository, settings, FactsReader(repository, settings), phase)
         skip(repository, settings, Phase(facts), SKIP_FLAGS[flag], flag, time.time())

@@ -19,7 +19,6 @@ from yolo_fs.cli.reply import (
     bytes_given,
     draw_columns,
     from_stdin,
-    refuse_agents,
     verb,
 )
 from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe
@@ -72,8 +71,6 @@ def check(
     Without PATH: the HANDOFF.md that was written last, in the planning tree or a directive session.
     A PATH is a HANDOFF.md or a text with a chat packet; - reads the text from stdin.
     """
-    if because is not None:
-        refuse_agents("Have it corrected by its sender, and stop until then.")
     with Repository(invocation.start) as repository:
         handoffs = DirectiveHandoffs(repository, load(repository.root))
         now = datetime.now(UTC)

@@ -58,19 +58,44 @@ _RUN_ENV = "YOLO_FS_RUN"
 """The variable that every agent of a run has, and no person."""
 
 
-def refuse_agents(instead: str) -> None:
-    """Refuse what a person decides to an agent that a run has started. `instead`: what it may do.
+def refuse_agents(command: click.Command, name: str, options: Mapping[str, Any]) -> None:
+    """Refuse what is for a person to an agent that the environment names, or that a run started.
 
-    The hooks of a host refuse it as well; a program of the user's has none.
+    The hooks of a host refuse it as well; a program of the user's has none. `name`: as it is typed,
+    such as `kept prune`.
 
     Raises:
-        YoloError: OUT_OF_LANE.
+        YoloError: OUT_OF_LANE; UNKNOWN_NAME for who is no agent.
     """
-    if os.environ.get(_RUN_ENV):
+    variable = next(filter(os.environ.get, (*AS_ENV, _RUN_ENV)), "")
+    if not variable:
+        return
+    from yolo_fs.authority.actors import check_agent, find_actor
+    from yolo_fs.authority.own_verbs import refuse_verb
+    from yolo_fs.protocol.handoffs import DirectiveRole
+    from yolo_fs.protocol.roster import bare_name
+    from yolo_fs.protocol.verbs import ANYBODYS, OWN_VERB_BY_NAME, Whose
+
+    row, own = OWN_VERB_BY_NAME.get(name, ANYBODYS), bare_name(os.environ[variable])
+    given = {
+        word
+        for parameter in command.params
+        if options.get(parameter.name or "") not in (None, False)
+        for word in parameter.opts
+    }
+    is_limited = row.is_limited_with(lambda *words: not given.isdisjoint(words))
+    if row.whose is not Whose.PERSON or row.is_started_by_hosts or not is_limited:
+        return
+    actor = None
+    if variable in AS_ENV:
+        check_agent(own)
+        actor = None if own in set(DirectiveRole) else find_actor(own)
+    if no := refuse_verb(None if os.environ.get(_RUN_ENV) else actor, name, row):
+        hint = f"{no.instead[0].upper()}{no.instead[1:]}"
         raise YoloError(
             Reason.OUT_OF_LANE,
-            "that is a person's to decide, and this is an agent of a run",
-            hint=instead,
+            f"{no.rule} This session is that of {safe(own, 80)} ({variable}).",
+            hint=hint if os.environ.get(_RUN_ENV) else f"{hint} A person unsets {variable}.",
             exit_code=Exit.FINDINGS,
         )
 
@@ -117,7 +142,9 @@ def verb(
         def answer(start: str, as_json: bool, quiet: bool, verbose: bool, **options: Any) -> int:
             invocation = Invocation(start, as_json, quiet, verbose)
             refuse_secrets(options)
-            refuse_other_speakers(click.get_current_context().command, words, options)
+            command = click.get_current_context().command
+            refuse_agents(command, words, options)
+            refuse_other_speakers(command, words, options)
             full_name = words.replace(" ", "-")
             return emit(full_name, function(invocation, **options), invocation)
 

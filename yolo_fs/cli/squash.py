@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
-from yolo_fs.cli.reply import Invocation, Reply, refuse_agents, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import counted, safe, shortened
 from yolo_fs.git.repository import Repository
@@ -37,8 +37,6 @@ def squash(
 
     A branch is the user's: no agent makes it with --write.
     """
-    if write:
-        refuse_agents("Leave --write out to see what it would make.")
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
         facts_reader = FactsReader(repository, settings)

@@ -12,7 +12,7 @@ import click
 
 from yolo_fs.agents.access import Access, out_of_lane
 from yolo_fs.artifacts.decide import reason_and_findings
-from yolo_fs.cli.reply import AS_ENV, PHASE, Invocation, Reply, refuse_agents, verb
+from yolo_fs.cli.reply import AS_ENV, PHASE, Invocation, Reply, verb
 from yolo_fs.core.ids import spelled_below
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, safe
@@ -125,7 +125,6 @@ def skip_(invocation: Invocation, *, step: str, phase: str, because: str, agent:
 
     A mandatory step cannot be skipped, nor one that is complete.
     """
-    refuse_agents("Say why it is not needed, and end.")
     with Repository(invocation.start) as repository:
         Access(repository).check_verb("workflow skip", agent)
     chosen = find_step(step)

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from yolo_fs.hooks.shell import UNKNOWN, Word
-from yolo_fs.protocol.departments import Role
-from yolo_fs.protocol.verbs import Whose
+from yolo_fs.protocol.verbs import OwnVerb
 
 
 class Effect(StrEnum):
@@ -95,11 +94,9 @@ class OwnUse:
 
     what: str
     """The command, for messages."""
-    whose: Whose
+    verb: OwnVerb
     department: str = ""
     """The department that it names."""
-    roles: tuple[Role, ...] = ()
-    """Roles that may use it, if it is restricted to some."""
     speaks_for: str = ""
     """The agent in whose name it acts, if it names one."""
 

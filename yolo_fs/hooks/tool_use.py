@@ -536,7 +536,7 @@ class Guard:
         actor = self._request.actor
         for use in self._request.input.call.own if actor or self._request.directive else ():
             what = safe(use.what)
-            if no := refuse_verb(actor, what, use.whose, use.roles, use.department):
+            if no := refuse_verb(actor, what, use.verb, use.department):
                 return f"{no.rule}\nInstead: {no.instead}"
         return ""
 

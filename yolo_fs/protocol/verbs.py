@@ -5,7 +5,7 @@ against the verbs that there are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -47,9 +47,24 @@ class OwnVerb(NamedTuple):
     """
     speaks_by: tuple[str, ...] = ()
     """Options that say which agent acts."""
+    instead: str = "ask your user, and say what for."
+    """What an agent does that may not run it, as an order."""
+    is_started_by_hosts: bool = False
+    """A host starts it with the environment of its agent; an agent itself does not type it."""
+
+    def is_limited_with(self, has: Callable[..., bool]) -> bool:
+        """Return whether it is not everybody's with the options that are there.
+
+        `has`: whether one of these options is.
+        """
+        if self.whose is Whose.ANYBODY or has(*self.never_with):
+            return False
+        return not self.only_with or has(*self.only_with)
 
 
 ALWAYS = "always"
+ANYBODYS = OwnVerb("")
+"""The row of what is no verb of the table."""
 _OUTPUT = ("-o", "--output")
 
 
@@ -58,6 +73,7 @@ def _verb_for_person(name: str, **more: Any) -> OwnVerb:
 
 
 _SHOWN = ("--dry-run", "--check")
+_END = "and end: a person decides it."
 
 OWN_VERBS = (
     _verb_for_person("init", never_with=_SHOWN),
@@ -68,7 +84,10 @@ OWN_VERBS = (
     _verb_for_person("service install"),
     _verb_for_person("service uninstall"),
     _verb_for_person("adopt", only_with=("--write",), writes=("--report",), reads=("--from",)),
-    _verb_for_person("squash", only_with=("--write",)),
+    _verb_for_person(
+        "squash", only_with=("--write",),
+        instead="leave --write out to see what it would make; a person makes it.",
+    ),
     _verb_for_person("kept restore", writes=("--to",)),
     _verb_for_person("kept prune"),
     _verb_for_person("go", never_with=("--dry-run",)),
@@ -76,16 +95,24 @@ OWN_VERBS = (
     _verb_for_person("fix-it", never_with=("--dry-run",)),
     _verb_for_person("research", never_with=("--dry-run",)),
     _verb_for_person("qa", never_with=("--dry-run",)),
-    _verb_for_person("answer", speaks_by=("--as",)),
-    _verb_for_person("workflow skip", speaks_by=("--as",)),
-    _verb_for_person("decide accept-risk"),
-    _verb_for_person("decide approve"),
+    _verb_for_person(
+        "answer", speaks_by=("--as",),
+        instead=f"hand it up with 'yolo-fs escalate raise', or say what you need, {_END}",
+    ),
+    _verb_for_person(
+        "workflow skip", speaks_by=("--as",), instead=f"say why it is not needed, {_END}",
+    ),
+    _verb_for_person("decide accept-risk", instead=f"say what was found, {_END}"),
+    _verb_for_person("decide approve", instead=f"say what was found, {_END}"),
     _verb_for_person("team join"),
     _verb_for_person("team leave"),
     _verb_for_person("merge install"),
     _verb_for_person("merge uninstall"),
-    _verb_for_person("handoff check", only_with=("--override",)),
-    _verb_for_person("mcp"),
+    _verb_for_person(
+        "handoff check", only_with=("--override",),
+        instead="have it corrected by its sender, and stop until then.",
+    ),
+    _verb_for_person("mcp", is_started_by_hosts=True),
     _verb_for_person("setup", never_with=_SHOWN, writes=("--plugin",)),
     _verb_for_person("hooks uninstall", never_with=_SHOWN),
     OwnVerb(
@@ -231,6 +258,7 @@ MEANING_OF_1: Mapping[str, str] = {
     "explain": "the file is refused",
     "git-hook": "git goes no further",
     "compat": "as the script does",
+    **dict.fromkeys(("stop", "service install", "service uninstall"), "an agent may not"),
 }
 """What exit 1 means; a verb that is not here never ends with it."""
 OTHER_MEANINGS: Mapping[str, Mapping[Exit, str]] = {
