@@ -263,3 +263,58 @@ def test_a_plan_that_names_a_file_of_another_lane_is_warned_of(
     faults = Checker(Settings(config, Policy())).check(place, data, around).faults
     told = [(one.at, one.level) for one in faults if one.reason is Reason.OUT_OF_LANE]
     assert told == [(each, Level.WARNING) for each in at]
+
+
+PLAN = """\
+{"p":"01","n":"01","t":"JWT","w":1,"d":[],"xd":[],"obj":"Log in","mh":{"tr":["It works"],"ar":[],"kl":[]}}
+{"id":"T1","tp":"auto","a":"Do","f":["src/a.py"],"v":"Look","done":"Done"}
+"""
+ASSIGNED = {"agent": "lead", "dec": "again", "reason": "x", "kind": "assign", "dt": "2026-02-19"}
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "at", "says", "expected"),
+    [
+        ("code-review", {"plan": "01-07", "r": "approve"}, "/plan", "no plan 01-07", "01-01"),
+        ("code-review", {"plan": "01-01", "r": "approve"}, "", "", ""),
+        ("decisions", {"of": "01-01/T9"}, "/of", "has no task 01-01/T9", "01-01/T1"),
+        ("decisions", {"of": "01-07/T1"}, "/of", "no plan 01-07", "01-01"),
+        ("decisions", {"of": "01-01/T1", "task": "01-01/T1"}, "", "", ""),
+        ("decisions", {"of": "backend"}, "", "", ""),
+        ("test-results", {"plan": "01-07"}, "/plan", "no plan 01-07", "01-01"),
+    ],
+)
+def test_a_record_that_names_no_plan_or_task_of_its_phase_is_warned_of(
+    tmp_path: Path, name: str, line: dict[str, str], at: str, says: str, expected: str
+) -> None:
+    found = _named_wrongly(tmp_path, f"{name}.jsonl", json.dumps(ASSIGNED | line) + "\n")
+    assert found == []  # without any plan beside it, it may be any
+    _put(tmp_path, "01-01.plan.jsonl", PLAN)
+    found = _named_wrongly(tmp_path, f"{name}.jsonl", json.dumps(ASSIGNED | line) + "\n")
+    assert [one.at for one in found] == ([at] if at else [])
+    for one in found:
+        assert (says in one.message, one.expected, one.level) == (True, expected, Level.WARNING)
+
+
+def test_a_disposition_of_a_finding_that_no_critique_has_is_warned_of(tmp_path: Path) -> None:
+    text = (FIXTURES / "examples/artifacts/architecture/ok/backend.toon").read_text()
+    assert _named_wrongly(tmp_path, "architecture.toon", text) == []
+    _put(tmp_path, "critique.jsonl", '{"id":"C1"}\n{"id":"C2"}\n')
+    (found,) = _named_wrongly(tmp_path, "architecture.toon", text)
+    assert found.at == "/critique_disposition/1/id"
+    assert ("'C3'" in found.message, found.expected) == (True, "C1, C2")
+    _put(tmp_path, "fe-critique.jsonl", '{"id":"C3"}\n')
+    assert _named_wrongly(tmp_path, "architecture.toon", text) == []
+
+
+def _put(root: Path, name: str, text: str) -> None:
+    (root / PHASE).mkdir(parents=True, exist_ok=True)
+    (root / PHASE / name).write_text(text)
+
+
+def _named_wrongly(root: Path, name: str, text: str) -> list[Finding]:
+    _put(root, name, text)
+    place = classify(f"{PHASE}/{name}")
+    assert place is not None
+    checked = Checker(load(str(root))).check(place, text.encode(), WorkTree(str(root), 10**6))
+    return [one for one in checked.findings if one.reason is Reason.UNKNOWN_REFERENCE]

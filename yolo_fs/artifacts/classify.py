@@ -265,7 +265,7 @@ def plans_named(names: Iterable[str]) -> frozenset[str]:
     return frozenset(str(place.plan) for place in places if place)
 
 
-_AMONG_PLANS = (Check.WAVES, Check.WAVE_ORDER)
+_AMONG_PLANS = (Check.WAVES, Check.WAVE_ORDER, Check.REFERENCES, Check.DISPOSITIONS)
 
 
 def _alone(artifact: Artifact) -> Artifact:

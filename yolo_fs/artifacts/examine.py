@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.artifacts.table import ARCHITECTURE_SECTIONS, GRADES, Artifact, Check
 from yolo_fs.artifacts.verdicts import Place, PlanFacts, Surroundings
-from yolo_fs.core.ids import PlanId
+from yolo_fs.core.ids import PlanId, TaskRef
 from yolo_fs.core.reasons import Fault, Finding, Grade, Level, Reason, shortened
 from yolo_fs.core.timestamps import moment
 from yolo_fs.schemas.contradictions import contradicted
@@ -412,6 +412,47 @@ def _check_contradictions(place: Place, records: Sequence[Record]) -> Iterator[L
         )
 
 
+def references_in(value: Mapping[str, object]) -> Iterator[tuple[str, PlanId | TaskRef]]:
+    """Yield each plan and task that a record names, with its key."""
+    plan = str(value.get("plan"))
+    for key in ("plan", "task", "of"):
+        name = str(value.get(key))
+        of_plan = TaskRef.parse(f"{plan}/{name}") if key == "task" else None
+        if named := of_plan or TaskRef.parse(name) or PlanId.parse(name):
+            yield key, named
+
+
+def _check_references(
+    _: Place, records: Sequence[Record], around: Surroundings
+) -> Iterator[Located]:
+    for line, value in records if around.present else ():
+        for key, named in references_in(value):
+            plan = named.plan if isinstance(named, TaskRef) else named
+            if str(plan) not in around.present:
+                message, known = f"no plan {plan} in this phase", _one_of(around.present, _PLANS)
+            elif named != plan and str(named) not in around.tasks:
+                theirs = {task for task in around.tasks if task.startswith(f"{plan}/")}
+                message, known = f"plan {plan} has no task {named}", _one_of(theirs)
+                if not theirs:  # the plan cannot be read
+                    continue
+            else:
+                continue
+            yield line, Fault(Reason.UNKNOWN_REFERENCE, f"/{key}", message, known)
+
+
+def _check_dispositions(
+    _: Place, records: Sequence[Record], around: Surroundings
+) -> Iterator[Located]:
+    for line, value in records if around.findings else ():
+        rows = value.get("critique_disposition")
+        for position, row in enumerate(rows if isinstance(rows, list) else ()):
+            name = row.get("id") if isinstance(row, dict) else None
+            if isinstance(name, str) and name not in around.findings:
+                at = f"/critique_disposition/{position}/id"
+                message = f"no critique of this phase has a finding {name[:80]!r}"
+                yield line, Fault(Reason.UNKNOWN_REFERENCE, at, message, _one_of(around.findings))
+
+
 def _check_payload(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
     from yolo_fs.schemas.envelope.envelope import payload_faults
 
@@ -431,6 +472,8 @@ CHECKS: Mapping[Check, Callable[[Place, Sequence[Record], Surroundings], Iterato
     Check.RISING_TIME: _check_rising_time,
     Check.SECTIONS: _sections,
     Check.SOME_SECTION: _check_some_section,
+    Check.REFERENCES: _check_references,
+    Check.DISPOSITIONS: _check_dispositions,
     Check.PAYLOAD: _check_payload,
 }
 

@@ -95,6 +95,10 @@ class Check(StrEnum):
     """No two records carry the same `id`."""
     RISING_TIME = "rising time"
     """Records of one id carry increasing `dt`."""
+    REFERENCES = "references"
+    """The plans and tasks that its records name are of this phase."""
+    DISPOSITIONS = "dispositions"
+    """The findings that it disposes of are those of a critique beside it."""
     PAYLOAD = "payload"
     """The payload of an envelope has the shape of its route."""
     SECTIONS = "sections"
@@ -109,6 +113,8 @@ GRADES: Mapping[Check, Grade] = {
     Check.UNIQUE_IDS: Grade.SHOULD,
     Check.WAVE_ORDER: Grade.SHOULD,
     Check.SECTIONS: Grade.SHOULD,
+    Check.REFERENCES: Grade.SHOULD,
+    Check.DISPOSITIONS: Grade.SHOULD,
 }
 """Whether a failed check rejects the artifact or is only a warning. A `must` check may grade single
 faults lower."""
@@ -376,7 +382,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         ),
         source="document 002, 11-Step Workflow (step 3)",
         naming=Naming.DEPARTMENT,
-        checks=(Check.SOME_SECTION, Check.SECTIONS),
+        checks=(Check.SOME_SECTION, Check.SECTIONS, Check.DISPOSITIONS),
         step="architecture",
     ),
     # Steps 4 to 7.
@@ -412,7 +418,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         ),
         source="document 002, 11-Step Workflow (step 6)",
         body=("lines.integration.PlannedTests",),
-        checks=(Check.UNIQUE_IDS,),
+        checks=(Check.UNIQUE_IDS, Check.REFERENCES),
         naming=Naming.ONE_PLAN,
         step="test_authoring",
         merge_strategy=MergeStrategy.BY_ID,
@@ -436,6 +442,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         ),
         source="the reference scripts",
         body=("lines.integration.PlanTests",),
+        checks=(Check.REFERENCES,),
         naming=Naming.ONE_PLAN,
         step="implementation",
         merge_strategy=MergeStrategy.BY_ID,
@@ -453,6 +460,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         source="document 002, 11-Step Workflow (step 8)",
         header="lines.review.ReviewVerdict",
         body=("lines.review.ReviewFinding",),
+        checks=(Check.REFERENCES,),
         naming=Naming.ONE_PLAN,
         step="code_review",
     ),
@@ -515,6 +523,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
             "lines.quality.PostPhaseGate",
             "lines.quality.GateRecord",
         ),
+        checks=(Check.REFERENCES,),
         append_only=True,
         merge_strategy=MergeStrategy.APPEND,
     ),
@@ -645,6 +654,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         subjects=_OF_PHASE,
         source="the reference scripts",
         body=("lines.findings.LoggedDecision",),
+        checks=(Check.REFERENCES,),
         append_only=True,
         merge_strategy=MergeStrategy.APPEND,
     ),

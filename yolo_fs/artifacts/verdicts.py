@@ -55,6 +55,10 @@ class Surroundings:
     """Commit hash → whether the repository has it, for the hashes that the artifact mentions."""
     present: frozenset[str] = frozenset()
     """Ids of the plans with a file beside it, readable or not."""
+    tasks: frozenset[str] = frozenset()
+    """`NN-MM/Tk` of each task of the plans whose tasks the artifact names."""
+    findings: frozenset[str] = frozenset()
+    """Ids of the findings in the critiques beside it."""
 
 
 # A verdict is the result of one check of a path. Every candidate has exactly one.

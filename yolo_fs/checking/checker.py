@@ -18,11 +18,13 @@ from yolo_fs.artifacts.examine import (
     find_secrets,
     of_sections,
     plan_facts,
+    references_in,
 )
 from yolo_fs.artifacts.naming import is_named_by_change
 from yolo_fs.artifacts.table import Check, Home, required_keys
 from yolo_fs.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.checking.snapshots import AtCommit, NoTree, Snapshot
+from yolo_fs.core.ids import TaskRef
 from yolo_fs.core.reasons import Finding, Level, Reason, errors
 from yolo_fs.evidence.facts import Switches, texts
 from yolo_fs.git.repository import Repository
@@ -165,11 +167,50 @@ class Checker:
         mentioned = commits_mentioned(place, records)
         commits = snapshot.commits_exist(mentioned) if mentioned else {}
         asks_waves = Check.WAVES in place.artifact.checks and place.plan is not None
-        asks_names = asks_waves or place.artifact.needs_plans
+        refers = Check.REFERENCES in place.artifact.checks
+        asks_names = asks_waves or refers or place.artifact.needs_plans
         plans = self.plans_beside(place, snapshot) if asks_waves else {}
         present = plans_named(snapshot.names(place.folder)) if asks_names else frozenset()
-        around = Surroundings(plans, commits, present)
+        tasks = self._tasks_named(place, records, snapshot) if refers else frozenset()
+        disposes = Check.DISPOSITIONS in place.artifact.checks
+        findings = self._findings_beside(place, snapshot) if disposes else frozenset()
+        around = Surroundings(plans, commits, present, tasks, findings)
         return examine(place, records, around, self._settings.mode)
+
+    def _tasks_named(
+        self, place: Place, records: Sequence[Record], snapshot: Snapshot
+    ) -> frozenset[str]:
+        """Return the tasks of those plans beside an artifact of which it names a task."""
+        named = {
+            name.plan
+            for record in records
+            for _, name in references_in(record.value)
+            if isinstance(name, TaskRef)
+        }
+        plans = _places_beside(place, snapshot, "plan") if named else ()
+        return frozenset(
+            f"{other.plan}/{record.value.get('id')}"
+            for other in plans
+            if other.plan in named
+            for record in self._records_of(other, snapshot)[1:]
+        )
+
+    def _findings_beside(self, place: Place, snapshot: Snapshot) -> frozenset[str]:
+        return frozenset(
+            str(record.value.get("id"))
+            for other in _places_beside(place, snapshot, "critique")
+            for record in self._records_of(other, snapshot)
+        )
+
+    def _records_of(self, place: Place, snapshot: Snapshot) -> Sequence[Record]:
+        """Return the records of another artifact in the documented form; none if unreadable."""
+        from yolo_fs.artifacts.forms import normalise
+
+        data = snapshot.content(place.path)
+        if not isinstance(data, bytes):
+            return ()
+        records = read_lines(data, place.path, self._settings.limits).records
+        return normalise(place, records).records
 
     def _check_packet(
         self, data: bytes, path: str, reading: Reading, snapshot: Snapshot
@@ -236,6 +277,15 @@ class Checker:
         if key is not None:
             self._plans[path] = key, facts
         return facts
+
+
+def _places_beside(place: Place, snapshot: Snapshot, kind: str) -> Iterator[Place]:
+    """Yield each artifact of a kind in the folder of another."""
+    for name in snapshot.names(place.folder):
+        other = place_of_name(name)
+        if other and other.artifact.kind == kind:
+            path = f"{place.folder}/{name}" if place.folder else name
+            yield other._replace(path=path)
 
 
 def _refuse_skeleton(findings: Iterable[Finding], path: str, data: bytes) -> Iterator[Finding]:
