@@ -450,6 +450,23 @@ def test_a_handoff_whose_work_has_come_into_this_branch_is_over(team: Team, way:
     assert may_edit(team) is None
 
 
+def test_a_handoff_that_the_base_has_is_over_there_once_its_work_is_merged(team: Team) -> None:
+    """Whoever is on the base was stopped before: the work was to be done on the other branch."""
+    team.git("switch", "-q", "-c", "base")
+    team.emit()
+    team.commit("architect", "chore(state): HANDOFF")
+    team.git("branch", "-f", BRANCH)
+    assert may_edit(team) == [Reason.BRANCH_MISMATCH]
+    team.git("switch", "-q", BRANCH)
+    assert may_edit(team) is None
+    team.write("src/form.ts", "form")
+    team.commit("executor", "feat: the form")
+    team.git("switch", "-q", "base")
+    team.git("-c", "user.name=Ada", "-c", "user.email=a@b.c", "merge", "-q", "--no-ff", BRANCH)
+    assert may_edit(team) is None
+    assert team.check().over == f"base has all of {BRANCH}"
+
+
 @pytest.mark.parametrize("branch", ["not there yet", "without a commit"])
 def test_a_handoff_for_a_branch_that_nobody_has_worked_on_stops_whoever_is_elsewhere(
     team: Team, branch: str

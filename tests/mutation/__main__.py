@@ -91,7 +91,7 @@ def _run_all(chosen: Sequence[Mutant], copy: Path, python: Path) -> int:
     survivors = 0
     for mutant in chosen:
         with _planted(mutant, copy):
-            outcome = _tests(mutant.red, copy, python)
+            outcome = _tests(mutant.red, copy, python, every_case=True)
         survivors += not outcome.is_red
         verdict = "red" if outcome.is_red else "SURVIVED"
         print(
@@ -178,12 +178,21 @@ def _forget_compiled(path: Path) -> None:
         compiled.unlink()
 
 
-def _tests(tests: Sequence[str], copy: Path, python: Path, *, stop: bool = True) -> Outcome:
+def _tests(
+    tests: Sequence[str],
+    copy: Path,
+    python: Path,
+    *,
+    stop: bool = True,
+    every_case: bool = False,
+) -> Outcome:
+    """Run tests in the copy. `every_case`: also those that a run leaves to the next ones."""
     began = time.monotonic()
     how = ["-x"] if stop else ["-n", "2"]
     asked = [str(python), "-m", "pytest", *tests, "-p", "no:cacheprovider", "--tb=no", "-rfE", *how]
+    environment = dict(_environment()) | ({"YOLO_ALL": "1"} if every_case else {})
     done = subprocess.run(
-        asked, cwd=copy, capture_output=True, text=True, env=dict(_environment()), check=False
+        asked, cwd=copy, capture_output=True, text=True, env=environment, check=False
     )
     failed = _FAILED.findall(done.stdout)
     if _NOT_LOADED in done.stdout + done.stderr:  # a bug may keep a module from being imported
