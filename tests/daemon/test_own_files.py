@@ -24,7 +24,7 @@ from yolo_fs.cli.main import run
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.system.store import is_odd
-from yolo_fs.workspace.own_files import SETUP_PARTS, own_files
+from yolo_fs.workspace.own_files import SETUP_PARTS, Damaged, own_files
 
 ALL = os.environ.get("YOLO_OWN_FILES") == "all"
 FEW = 1
@@ -51,8 +51,13 @@ CONTENT: dict[str, dict[str, Any]] = {
     },
     ".git/yolo-fs/crew-clock.json": {"boot": "x", "since_s": {"step": 7.5}},
     ".git/yolo-fs/crew-told.json": {"told": ["x"]},
-    ".git/yolo-fs/autofixed.json": {"files": [{"path": "x", "blob": "x", "mended": -1, "at": "x"}]},
-    ".git/yolo-fs/verifications.json": {"runs": [{"commit": "x", "sources": "x", "passed": 1}]},
+    ".git/yolo-fs/autofixed.json": {"files": [{"path": "x", "blob": "x", "mended": 1, "at": "x"}]},
+    ".git/yolo-fs/verifications.json": {
+        "runs": [{
+            "commit": "x", "sources": "x", "how": "", "began": "", "output": "", "command": ["x"], "proof": None,
+            "passed": True, "is_clean": True, "seconds": 1.5,
+        }]
+    },
     ".git/yolo-fs/escalation-clock.json": {"boot": "x", "since_s": {"turn": 7.5}},
     ".git/yolo-fs/gates.json": {"id": "x", "commit": "y", "open": {"01": ["all-depts"]}},
     ".git/yolo-fs/handoff-overrides.json": {
@@ -66,7 +71,13 @@ CONTENT: dict[str, dict[str, Any]] = {
     ".git/yolo-fs/hooks.json": {"since": "x", "folders": ["y"], "version": "0"},
     ".git/yolo-fs/setup-claude.json": {"before": None, "after": "{}"},
     ".git/yolo-fs/handoff-accepted.json": {"stamps": {"a": "b"}, "roles": ["executor"]},
-    ".git/yolo-fs/company-runs.json": {"runs": [{"id": "R1", "phase": "01-auth", "started": 1.5, "acts": []}]},
+    ".git/yolo-fs/company-runs.json": {
+        "runs": [{
+            "id": "R202611290000000001", "phase": "01-auth", "intent": "x", "host": "command", "outcome": "",
+            "chain": None, "again": None, "proof": None, "begins": None, "started": 1.5, "ended": None,
+            "given_up": None, "asks": None, "acts": [],
+        }]
+    },
     ".git/yolo-fs/team-lane.json": {"reason": "x", "what": "y", "at": "z", "round_trip_s": 0.5},
     ".git/yolo-fs/team.json": {"team": "a", "clone": "b", "remote": "origin"},
 }  # fmt: skip
@@ -243,6 +254,17 @@ def test_the_files_are_those_that_we_keep(root: Path) -> None:
         names = {f".git/yolo-fs/{name}" for name in os.listdir(repository.own_dir)}
     assert names - {f".git/yolo-fs/{folder}" for folder in ("git-hook", "merged")} <= kept
     assert kept == {name for name in FILES if name.startswith(".git/")}
+
+
+@pytest.mark.parametrize("name", [name for name in CONTENT if name.startswith(".git/")])
+def test_a_value_of_another_type_is_damage(root: Path, name: str) -> None:
+    with Repository(str(root)) as repository:
+        files = {file.name: file for file in own_files(repository, tuple(HOST_BY_NAME))}
+    file, whole = files[name.rpartition("/")[2]], CONTENT[name]
+    assert isinstance(file.shape, dict)
+    assert file.checked(whole) == whole
+    for key in file.shape:
+        assert isinstance(file.checked(whole | {key: object()}), Damaged), key
 
 
 @pytest.mark.timeout(3600 if ALL else 120)
