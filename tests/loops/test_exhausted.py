@@ -7,7 +7,12 @@ import pytest
 from tests.loops.test_rounds import NAMES, facts_of, read
 from yolo_fs.loops.rounds import exhausted
 
-ESCALATES = {"escalated to the Lead": "senior", "3rd QA FAIL": "lead", "limit reached": "dev"}
+ESCALATES = {
+    "escalated to the Lead": "senior",
+    "3rd QA FAIL": "lead",
+    "QA FAIL 4": "lead",
+    "limit reached": "dev",
+}
 """State in which a loop is used up → who escalates it."""
 
 

@@ -119,6 +119,24 @@ def test_a_loop_is_of_the_department_whose_work_it_is_where_both_have_a_plan_of_
         assert turns == {Dept.BACKEND: own, Dept.FRONTEND: "fe-dev"}
 
 
+@pytest.mark.parametrize(
+    ("kind", "finding", "task"),
+    [
+        ("qa-code", {"f": "src/login.ts", "ln": 3, "sev": "major", "issue": "x"}, "01-02/T1"),
+        ("qa-code", {"f": "src/login.ts", "ln": 3, "sev": "minor", "issue": "x"}, "01-01/T1"),
+        ("verification", {"c": "01-02/T1 logs in", "r": "fail", "ev": "no"}, "01-02/T1"),
+        ("verification", {"c": "it logs in", "r": "fail", "ev": "see src/login.ts."}, "01-02/T1"),
+        ("verification", {"c": "01-02/T1 logs in", "r": "pass", "ev": "yes"}, "01-01/T1"),
+    ],
+)
+def test_the_lead_is_told_to_assign_the_task_that_the_verdict_names(
+    kind: str, finding: dict[str, Any], task: str
+) -> None:
+    lines = [{"r": "FAIL", "fl": 1}, finding]
+    found = turn({f"{kind}.jsonl": lines}, versions=versions(f"{kind}.jsonl", (2, lines)))
+    assert found.command.startswith(f"yolo-fs decide assign {task} --as lead")
+
+
 def test_a_lead_who_was_answered_after_the_last_fail_is_told_how_to_assign_the_work() -> None:
     failed = [{"r": "FAIL", "fl": 1}]
     known = versions(

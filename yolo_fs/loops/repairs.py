@@ -539,17 +539,25 @@ def _state_after_fail(
         return "design is re-evaluated", Role.SENIOR, first.moves[1].text
     if count > most:
         lead, architect = last.moves
+        occasion = last.occasion if count == _QA_MOST + 1 else f"QA FAIL {count}"
         plans = plans_of(facts.phase, department)
         if any(was_escalated(facts, plan, Role.ARCHITECT, fail.at_s) for plan in plans):
-            return last.occasion, Role.ARCHITECT, architect.text
-        return last.occasion, Role.LEAD, lead.text
+            return occasion, Role.ARCHITECT, architect.text
+        return occasion, Role.LEAD, lead.text
     chain = QA_REMEDIES[min(count, _QA_MOST) - 1]
     assign, senior = chain.moves[:2]
     if is_assigned:
         return "assigned", Role.SENIOR, senior.text
-    return chain.occasion, Role.LEAD, f"{assign.text}; then {senior.text}"
+    occasion = chain.occasion
+    if count > _QA_MOST:
+        occasion = ANSWERED
+    elif chain is first and again is Role.QA:
+        occasion = "QA FAIL"  # the row is named after the other verifier, whom it is for as well
+    return occasion, Role.LEAD, f"{assign.text}; then {senior.text}"
 
 
+ANSWERED = "answered after the last round"
+"""State of a remediation that goes on because somebody above has decided."""
 LIMIT_REACHED = "limit reached"
 TASK_FAILURES = 2
 """Failures of a task at which the Dev escalates (docs/dev/sources.md#document-002)."""

@@ -311,18 +311,18 @@ SOURCES = (
 
 _ESCALATES = {
     (Loop.CODE_REVIEW, ESCALATED): Role.SENIOR,
-    (Loop.QA, QA_REMEDIES[-1].occasion): Role.LEAD,
+    (Loop.QA, QA_REMEDIES[-1].moves[0].text): Role.LEAD,
     (Loop.POST_TASK, LIMIT_REACHED): Role.DEV,
     (Loop.POST_PLAN, LIMIT_REACHED): Role.DEV,
 }
-"""(loop, state in which it is used up) → role that escalates it."""
+"""(loop, state or move in which it is used up) → role that escalates it."""
 
 
 def exhausted(facts: LoopFacts) -> Iterator[EscalationRequest]:
     """Yield the escalations that a phase's loops require and the committed log lacks."""
     for loop in (*code_reviews(facts), *qa_remediations(facts), *gate_remediations(facts)):
-        role = _ESCALATES.get((loop.kind, loop.state))
-        if role is None or (role is Role.LEAD and loop.next.endswith(Role.ARCHITECT)):
+        role = _ESCALATES.get((loop.kind, loop.state)) or _ESCALATES.get((loop.kind, loop.what))
+        if role is None:
             continue
         if target := _task_of(facts, loop, role):
             plan, task = target

@@ -7,6 +7,7 @@ escalation or a stop decides who has to act in it. See docs/dev/sources.md#docum
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from yolo_fs.evidence.facts import (
     Switches,
     failures_of,
     find_unreadable,
+    paths_in,
     plans_of,
     touches,
     unreadable,
@@ -404,7 +406,9 @@ def _assign_after_fail(facts: PhaseFacts, turn: Next) -> Next:
     known = loop_facts(facts)
     failed = max((version.order for version in known.of("integration-gate-result")), default=0)
     department = AGENT_BY_NAME[turn.agent].department or DEFAULT_DEPARTMENT
-    tasks = tasks_of(facts, department)
+    last = [filed.lines[-1] for filed in facts.of_kind("integration-gate-result") if filed.lines]
+    found = [failure for line in last for failure in line.get("failures") or ()]
+    tasks = tasks_of(facts, department, found)
     if assigned := known.assigned(failed, turn.agent, tasks):
         dev = turn._replace(agent=name_in(Role.DEV, department))
         return _about_tasks(dev, assigned, "fixes {of}")
@@ -449,10 +453,36 @@ def _in_words(loop: LoopProgress, turn: Next) -> Next:
     return turn._replace(act=does.format(of=of))
 
 
-def tasks_of(facts: PhaseFacts, department: Dept) -> tuple[str, ...]:
-    """Return the tasks of a department's plans, `NN-MM/Tk`."""
-    plans = plans_of(facts, department)
-    return tuple(f"{plan.id}/{task.get('id')}" for plan in plans for task in plan.tasks)
+def tasks_of(
+    facts: PhaseFacts, department: Dept, failures: Iterable[Mapping[str, Any]] = ()
+) -> tuple[str, ...]:
+    """Return the tasks of a department's plans, `NN-MM/Tk`: first those that a verdict's failures
+    name, by themselves or by a file of theirs.
+    """
+    named = {
+        word.strip(".:") for failure in failures for word in _BETWEEN.split(_words_of(failure))
+    }
+    tasks = [
+        (f"{plan.id}/{task.get('id')}", touches(frozenset(paths_in(task.get("f"))), named))
+        for plan in plans_of(facts, department)
+        for task in plan.tasks
+    ]
+    tasks.sort(key=lambda task: not (task[1] or task[0] in named))
+    return tuple(name for name, _ in tasks)
+
+
+_BETWEEN = re.compile(r"[\s,;()'\"`]+")
+
+
+def _words_of(failure: Mapping[str, Any]) -> str:
+    return " ".join(value for value in failure.values() if isinstance(value, str))
+
+
+def _failures_in(lines: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield what a verification says against the work, below its header."""
+    for line in lines[1:]:
+        if line.get("r", "fail") == "fail" and line.get("sev") != "minor":
+            yield line
 
 
 def assigning(lead: str, tasks: Sequence[str]) -> str:
@@ -775,7 +805,14 @@ class _Turns(NamedTuple):
         is_to_assign = loop.kind is Loop.QA and loop.what.startswith(QA_REMEDIES[0].moves[0].text)
         if not is_to_assign or loop.next != lead:
             return ""
-        return assigning(lead, tasks_of(self.facts, department))
+        verdicts = (
+            filed.lines
+            for kind in ("verification", "qa-code")
+            for filed in self.facts.of_kind(kind, department)
+            if filed.lines and filed.lines[0].get("r") == "FAIL"
+        )
+        found = [failure for lines in verdicts for failure in _failures_in(lines)]
+        return assigning(lead, tasks_of(self.facts, department, found))
 
     def _turn_to_unblock(self, status: DepartmentStatus) -> Next | None:
         """Return the Lead, who ends an endless wait; None where others only have to go on."""
