@@ -74,17 +74,18 @@ def refuse_agents(command: click.Command, name: str, options: Mapping[str, Any])
     from yolo_fs.authority.own_verbs import refuse_verb
     from yolo_fs.protocol.handoffs import DirectiveRole
     from yolo_fs.protocol.roster import bare_name
-    from yolo_fs.protocol.verbs import ANYBODYS, OWN_VERB_BY_NAME, Whose
+    from yolo_fs.protocol.verbs import OWN_VERB_BY_NAME, Whose
 
-    row, own = OWN_VERB_BY_NAME.get(name, ANYBODYS), bare_name(os.environ[variable])
+    row, own = OWN_VERB_BY_NAME.get(name), bare_name(os.environ[variable])
     given = {
         word
         for parameter in command.params
         if options.get(parameter.name or "") not in (None, False)
         for word in parameter.opts
     }
-    is_limited = row.is_limited_with(lambda *words: not given.isdisjoint(words))
-    if row.whose is not Whose.PERSON or row.is_started_by_hosts or not is_limited:
+    if row is None or row.whose is not Whose.PERSON or row.is_started_by_hosts:
+        return
+    if not row.is_limited_with(lambda *words: not given.isdisjoint(words)):
         return
     actor = None
     if variable in AS_ENV:

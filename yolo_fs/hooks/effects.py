@@ -88,13 +88,17 @@ class Destruction:
         return replace(self, paths=tuple(posixpath.join(folder, path) for path in self.paths))
 
 
+_ANYBODYS = OwnVerb("")
+
+
 @dataclass(frozen=True, slots=True)
 class OwnUse:
     """A command of ours that not every agent may use."""
 
     what: str
     """The command, for messages."""
-    verb: OwnVerb
+    verb: OwnVerb = _ANYBODYS
+    """Its row; that of anybody's verb by default."""
     department: str = ""
     """The department that it names."""
     speaks_for: str = ""

@@ -23,7 +23,7 @@ from yolo_fs.hooks.effects import (
 from yolo_fs.hooks.outputs import find_outputs
 from yolo_fs.hooks.program import Program, input_of, key_by_name, touch_options
 from yolo_fs.hooks.shell import UNKNOWN, Word
-from yolo_fs.protocol.verbs import ALWAYS, ANYBODYS, OWN_VERB_BY_NAME, PROGRAM_NAMES
+from yolo_fs.protocol.verbs import ALWAYS, OWN_VERB_BY_NAME, PROGRAM_NAMES
 
 _SCRIPT_WRITES = re.compile(r"(?:^|[;/}\d\s])w\s+([^\s;}]+)")
 """The command `w FILE` of sed."""
@@ -367,7 +367,7 @@ def examine_own_verb(program: Program) -> Seen:
         yield OwnUse(program.line, row, department)
     for word in given.values(*row.speaks_by):
         if UNKNOWN not in word.text:
-            yield OwnUse(program.line, ANYBODYS, speaks_for=word.text)
+            yield OwnUse(program.line, speaks_for=word.text)
     is_written = ALWAYS in row.operands_written_with or given.has(*row.operands_written_with)
     operands = [word for word in given.operands() if re.search(r"[./]", word.text) or is_written]
     folders = [Word(""), *given.values("-C")]

@@ -50,7 +50,7 @@ from yolo_fs.hooks.shell import (
     Word,
     simple_commands,
 )
-from yolo_fs.protocol.verbs import ANYBODYS, PROGRAM_NAMES
+from yolo_fs.protocol.verbs import PROGRAM_NAMES
 
 
 class CommandReading(NamedTuple):
@@ -98,7 +98,7 @@ def read_command(command: str, variables: Mapping[str, str] | None = None) -> Co
     if "GIT_CONFIG_" in command and "core.hookspath" in command.lower():
         seen.append(Unchecked("git with core.hooksPath in its environment"))
     for match in _NAMES_SPEAKER.finditer(command):
-        seen.append(OwnUse(match[0], ANYBODYS, speaks_for=match[1]))
+        seen.append(OwnUse(match[0], speaks_for=match[1]))
     touches = list(dict.fromkeys((*patched, *(each for each in seen if isinstance(each, Touch)))))
     trees = (posixpath.normpath(each.path) for each in seen if isinstance(each, NewTree))
     touches += [inside for tree in trees for each in touches for inside in _in_tree(each, tree)]

@@ -63,8 +63,6 @@ class OwnVerb(NamedTuple):
 
 
 ALWAYS = "always"
-ANYBODYS = OwnVerb("")
-"""The row of what is no verb of the table."""
 _OUTPUT = ("-o", "--output")
 
 
