@@ -45,6 +45,12 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture
+def on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the program found by its name, as where a user has installed it."""
+    monkeypatch.setenv("PATH", f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
+
+
+@pytest.fixture
 def no_second_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give a file system without hard links, such as exFAT."""
 

@@ -584,6 +584,7 @@ def test_on_a_terminal_it_asks_for_what_the_command_line_leaves_open(root: Path)
         assert run(["stop", "-C", str(root)]) == Exit.DONE
 
 
+@pytest.mark.usefixtures("on_path")
 def test_a_host_is_set_up_in_the_same_command(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

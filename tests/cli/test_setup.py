@@ -16,6 +16,8 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.hooks.doctor import examine_hosts
 from yolo_fs.protocol.hooks import HOST_BY_NAME, HOSTS
 
+pytestmark = pytest.mark.usefixtures("on_path")
+
 HOST_NAMES = sorted(HOST_BY_NAME)
 FOREIGN: dict[str, str] = {
     "claude": '{\n\t"model": "large",\n\t"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": '
@@ -113,8 +115,8 @@ def test_a_host_that_cannot_find_us_is_told(
     team: Team, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    for words in ((), ("--check",)):
-        run(["setup", "claude", "--json", *words, "-C", str(team.root)])
+    for words, code in (((), Exit.DONE), (("--check",), Exit.FINDINGS)):
+        assert run(["setup", "claude", "--json", *words, "-C", str(team.root)]) == code
         (finding,) = json.loads(capsys.readouterr().out)["findings"]
         assert "yolo-fs is not on the PATH" in finding["message"]
         assert "PATH" in finding["hint"]

@@ -15,6 +15,8 @@ from yolo_fs.definitions.plugin import plugin_files, write_own_plugin
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.protocol.roster import AGENTS
 
+pytestmark = pytest.mark.usefixtures("on_path")
+
 SKILL = plugin_files()["skills/yolo-fs/SKILL.md"].decode()
 
 

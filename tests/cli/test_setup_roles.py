@@ -14,6 +14,8 @@ from yolo_fs.core.reasons import Exit
 from yolo_fs.definitions.definition import Definition, text_of
 from yolo_fs.protocol.roster import AGENTS
 
+pytestmark = pytest.mark.usefixtures("on_path")
+
 HOSTS = {"codex": (".codex/agents", ".toml"), "cursor": (".cursor/agents", ".md")}
 SKILLS = {"codex": ".agents/skills", "cursor": ".cursor/skills"}
 STARTS_AGENTS = {"go", "debug", "fix", "research", "qa"}

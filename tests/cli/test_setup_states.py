@@ -21,6 +21,8 @@ from yolo_fs.hooks.hostsettings import HostSettings
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 
+pytestmark = pytest.mark.usefixtures("on_path")
+
 OLD = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "yolo-fs hook stop --old"}]}]}}
 PARTS = [
     ("claude",),

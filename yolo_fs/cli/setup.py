@@ -128,10 +128,7 @@ def _set_up_plugin(row: Host, typed: str, start: str, *, check: bool) -> Reply:
         "Add the status line to your own settings: its README says how, since no plugin may.",
     )
     if check:
-        is_there = is_plugin_complete(folder)
-        code = Exit.DONE if is_there else Exit.FINDINGS
-        state = "in place" if is_there else "incomplete"
-        return _reply(row, folder, state, approve=approve, findings=not_on_path(), code=code)
+        return _reply_to_check(row, folder, is_plugin_complete(folder), approve=approve)
     state = "in place already" if write_plugin(folder, start) else "written"
     return _reply(row, folder, state, approve=approve, findings=not_on_path())
 
@@ -155,9 +152,7 @@ def _roles(repository: Repository, row: Host, *, check: bool) -> Reply:
         name = section.file.name
     if check:
         is_there = all(part.is_complete() for part in parts)
-        code = Exit.DONE if is_there else Exit.FINDINGS
-        state = "in place" if is_there else "incomplete"
-        return _reply(row, name, state, findings=not_on_path(), code=code)
+        return _reply_to_check(row, name, is_there)
     were_there = [part.install() for part in parts]
     state = "in place already" if all(were_there) else "installed"
     return _reply(row, name, state, findings=not_on_path())
@@ -189,12 +184,7 @@ def _register(
     row: Host, part: ServerEntry | TomlSection, approve: tuple[str, ...], *, check: bool
 ) -> Reply:
     if check:
-        is_there = part.is_complete()
-        code = Exit.DONE if is_there else Exit.FINDINGS
-        state = "in place" if is_there else "incomplete"
-        return _reply(
-            row, part.file.name, state, approve=approve, findings=not_on_path(), code=code
-        )
+        return _reply_to_check(row, part.file.name, part.is_complete(), approve=approve)
     state = "in place already" if part.install() else "installed"
     return _reply(row, part.file.name, state, approve=approve, findings=not_on_path())
 
@@ -214,10 +204,25 @@ def _checked(repository: Repository, row: Host, settings: HostSettings) -> Reply
         ),
     )
     off = tuple(switched_off(repository, row))
-    findings = (*(() if installation.is_complete else missing), *off, *not_on_path())
-    code = Exit.DONE if installation.is_complete and not off else Exit.FINDINGS
-    state = "in place" if installation.is_complete else "incomplete"
-    return _reply(row, settings.file.name, state, approve=row.approve, findings=findings, code=code)
+    findings = (*(() if installation.is_complete else missing), *off)
+    return _reply_to_check(
+        row, settings.file.name, installation.is_complete, approve=row.approve, findings=findings
+    )
+
+
+def _reply_to_check(
+    row: Host,
+    file: str,
+    is_there: bool,
+    *,
+    approve: tuple[str, ...] = (),
+    findings: tuple[Finding, ...] = (),
+) -> Reply:
+    """Return what --check says: all is well only where nothing is found, our program included."""
+    found = (*findings, *not_on_path())
+    code = Exit.DONE if is_there and not found else Exit.FINDINGS
+    state = "in place" if is_there else "incomplete"
+    return _reply(row, file, state, approve=approve, findings=found, code=code)
 
 
 def _reply(
