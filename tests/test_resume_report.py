@@ -260,6 +260,13 @@ def test_a_handoff_that_nobody_may_follow_says_why() -> None:
     assert "- x/HANDOFF.md: not accepted, its writer has to mend it" in text
 
 
+def test_a_receiver_that_stands_on_another_branch_has_to_mend_it() -> None:
+    taken = LastHandoff("x/HANDOFF.md", "", ("elsewhere",), "architect", mender="executor")
+    brief = resume_report(Situation(handoff=taken))
+    assert "- x/HANDOFF.md: not accepted, executor has to mend it" in as_text(brief)
+    assert [one["writer"] for one in data(brief)["handoffs"]] == ["architect"]
+
+
 @pytest.mark.proves("resume:6")
 def test_an_accepted_handoff_says_what_its_receiver_reads_does_and_reaches() -> None:
     orders = (("required_reading", "docs/guide.md"), ("task", "T-1.md"), ("objective", "Ship it"))

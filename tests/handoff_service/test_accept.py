@@ -134,8 +134,34 @@ def test_receiver_on_another_branch_stops_until_it_switches(team: Team) -> None:
         [(Reason.BRANCH_MISMATCH, HANDOFF, "/handoff/directive_branch")],
     )
     assert (handed.findings[0].line, f"git switch {BRANCH}" in handed.findings[0].hint) == (8, True)
+    assert f"'status: archived' in meta of {README}" in handed.findings[0].hint
+    assert handed.mender == "executor"
     team.git("switch", "-q", BRANCH)
     assert team.check().role == "executor"
+
+
+def test_what_the_sender_wrote_wrong_the_sender_mends_wherever_the_receiver_stands(
+    team: Team,
+) -> None:
+    team.emit()
+    team.change(HANDOFF, "tasks/02.md", "tasks/99.md")
+    assert team.check().mender == "architect"
+    team.git("switch", "-q", "-c", "main")
+    assert team.check().mender == "architect"
+
+
+def test_what_a_squash_merge_brought_in_lets_everybody_go_on_once_its_session_is_archived(
+    team: Team,
+) -> None:
+    team.emit()
+    team.git("add", "-A")
+    team.git("commit", "-qm", "feat: work")
+    team.git("switch", "-q", "--orphan", "main")
+    team.git("read-tree", "-u", "--reset", BRANCH)
+    team.git("commit", "-qm", "feat: the work of the session, squashed")
+    assert "status: archived" in team.check().findings[0].hint
+    team.change(README, "meta:\n", "meta:\n  status: archived\n")
+    assert team.check().over
 
 
 def test_detached_head_is_no_branch(team: Team) -> None:

@@ -166,6 +166,14 @@ def test_a_packet_that_is_not_accepted_says_why(team: Team, folder: str) -> None
     assert one["role"] is None and "front_matter_missing" in one["wrong"][0]
 
 
+def test_a_linked_planning_tree_stops_the_team_in_one_line(team: Team) -> None:
+    team.begin()
+    (team.root / ".yolo-planning").rename(team.root / "elsewhere")
+    (team.root / ".yolo-planning").symlink_to("elsewhere")
+    (line,) = [line for line in text(team).splitlines() if line.startswith("stop: ")]
+    assert line.startswith("stop: .yolo-planning: not_regular: it is a symbolic link")
+
+
 @pytest.mark.proves("resume:8")
 def test_a_setting_that_is_not_committed_is_one_line_with_its_whole_name(team: Team) -> None:
     team.config(THREE)

@@ -30,6 +30,7 @@ from yolo_fs.handoffs.lifecycle import (
     LaterCommit,
     discretionary_work,
     faults_around,
+    faults_of_branch,
 )
 from yolo_fs.handoffs.packets import FENCE, ParsedPacket, packet_of, read_chat
 from yolo_fs.protocol.handoffs import DirectiveRole
@@ -155,6 +156,8 @@ class ReceivedHandoff(NamedTuple):
     override: Override | None = None
     over: str = ""
     """Why the handoff is closed; empty while it is open."""
+    mender: str = ""
+    """Role that has to mend what is wrong; empty when no packet says."""
 
     @property
     def is_accepted(self) -> bool:
@@ -339,9 +342,14 @@ class DirectiveHandoffs:
             packet, session, receiver=receiver, branch=self._repository.head().branch
         )
         ahead_s = source.written_at_s - now.timestamp() if source.written_at_s is not None else 0
-        faults = faults_around(packet, replace(around, ahead_s=ahead_s))
+        around = replace(around, ahead_s=ahead_s)
+        faults = faults_around(packet, around)
         findings = (*findings, *session_findings, *(written.place(fault) for fault in faults))
-        return self._apply_override(ReceivedHandoff(source, packet, findings, session))
+        of_receiver = [written.place(fault) for fault in faults_of_branch(packet, around)]
+        is_of_sender = any(finding not in of_receiver for finding in errors(findings))
+        mender = packet.from_role if is_of_sender else packet.to_role
+        handed = ReceivedHandoff(source, packet, findings, session, mender=mender)
+        return self._apply_override(handed)
 
     def later_work(self, handed: ReceivedHandoff) -> tuple[Finding, ...]:
         """Return findings about what the sender wrote in that directive after the handoff."""

@@ -144,11 +144,15 @@ def _check_receiver(packet: Packet, around: Around) -> Iterator[Fault]:
         yield Fault(Reason.STATE_CONFLICT, "/to_role", message, around.receiver)
 
 
-def _branch(packet: Packet, around: Around) -> Iterator[Fault]:
+def faults_of_branch(packet: Packet, around: Around) -> Iterator[Fault]:
+    """Yield that the receiver stands elsewhere, which nobody but the receiver mends."""
     if around.branch is None or around.branch == packet.directive_branch:
         return
     seen = f"the branch checked out is {around.branch!r}" if around.branch else "HEAD is detached"
     hint = f"Run 'git switch {packet.directive_branch}' before any edit."
+    if around.session:
+        readme = f"{around.session.folder}/{README}"
+        hint += f" If its work has come in, a person says 'status: archived' in meta of {readme}."
     yield Fault(Reason.BRANCH_MISMATCH, "/directive_branch", seen, packet.directive_branch, hint)
 
 
@@ -216,7 +220,7 @@ def _time(_: Packet, around: Around) -> Iterator[Fault]:
 _OF_ITSELF: tuple[Callable[[Packet], Iterator[Fault]], ...] = (_values, _roles, _check_trigger)
 _AROUND: tuple[Callable[[Packet, Around], Iterator[Fault]], ...] = (
     _check_receiver,
-    _branch,
+    faults_of_branch,
     _session,
     _paths,
     _check_condition,

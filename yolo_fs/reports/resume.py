@@ -142,7 +142,12 @@ class _Look:
         self, seen: Situation, settings: Settings, facts_reader: FactsReader, team_board: Board
     ) -> Situation:
         none: tuple[HandoffLifecycle, ...] = ()
-        lives = self._tried(lambda: self._lives(settings, facts_reader, team_board.phases), none)
+        lives = none
+        # Nobody looks through a linked tree, of which doctor's finding tells once.
+        if not os.path.islink(os.path.join(self.repository.root, PLANNING_ROOT)):
+            lives = self._tried(
+                lambda: self._lives(settings, facts_reader, team_board.phases), none
+            )
         return replace(
             seen,
             phases=self._add_empty_phases(team_board.phases, settings),
@@ -230,7 +235,8 @@ class _Look:
             if packet and handed.role
             else ()
         )
-        return LastHandoff(path, handed.role, wrong, packet.from_role if packet else "", orders)
+        writer = packet.from_role if packet else ""
+        return LastHandoff(path, handed.role, wrong, writer, orders, handed.mender)
 
     def _lives(
         self, settings: Settings, facts_reader: FactsReader, phases: Phases

@@ -42,9 +42,11 @@ class LastHandoff(NamedTuple):
     wrong: tuple[str, ...] = ()
     """Why it is not accepted."""
     writer: str = ""
-    """Who wrote it, and has to mend it; empty when it does not say."""
+    """Who wrote it; empty when it does not say."""
     orders: tuple[tuple[str, str], ...] = ()
     """(name, value) of what its receiver reads, does and achieves."""
+    mender: str = ""
+    """Role that has to mend what is wrong; empty when it does not say."""
 
 
 SHALLOW = "this clone is shallow: what is older is not known ('git fetch --unshallow')"
@@ -247,6 +249,7 @@ def _handoffs(situation: Situation) -> Iterator[Item]:
                 "role": taken.role or None,
                 "wrong": [*taken.wrong],
                 "writer": taken.writer,
+                "mender": taken.mender,
                 **dict(taken.orders),
             },
         )
@@ -281,9 +284,9 @@ def _said_of(taken: LastHandoff) -> str:
             if value
         )
         return f"accepted: whoever is {safe(taken.role)} goes on{orders}"
-    writer = safe(taken.writer) or "its writer"
+    mender = safe(taken.mender) or "its writer"
     wrong = safe("; ".join(taken.wrong), 400)
-    return f"not accepted, {writer} has to mend it, and nothing else may be edited before: {wrong}"
+    return f"not accepted, {mender} has to mend it, and nothing else may be edited before: {wrong}"
 
 
 def _phases(phases: Phases) -> ReportSection | None:
