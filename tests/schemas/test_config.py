@@ -150,3 +150,8 @@ def test_a_key_by_which_nothing_is_done_here_says_so() -> None:
         if name not in read and "only passes it on" not in says and "; here " not in says
     }
     assert silent == set()
+
+
+def test_an_object_that_may_be_empty_is_asked_for_in_a_whole_sentence() -> None:
+    _, (fault,) = check(SHAPE, {"yolo_fs": []})
+    assert (fault.reason, fault.expected) == (Reason.WRONG_TYPE, "an object, such as {}")

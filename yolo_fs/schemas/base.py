@@ -636,7 +636,7 @@ def _kind(annotation: Any) -> str:
             for name, field in origin.model_fields.items()
             if field.is_required()
         )
-        return f"an object with {keys}"
+        return f"an object with {keys}" if keys else _KIND_NAMES[dict]
     return "any value" if origin is Any else _KIND_NAMES.get(origin, "a value of another type")
 
 
