@@ -77,3 +77,10 @@ def test_a_department_that_is_not_needed_stays_so_under_the_configuration_of_the
     judged = _under(found, config_from(three | {"effort": "turbo"}))
     assert judged.facts.switches.config.effort == "turbo"
     assert [one.department for one in judged.progress.departments] == ["backend"]
+
+
+def test_a_wave_that_the_owner_has_ordered_is_explained_by_the_review() -> None:
+    for order, file in ((None, "config.json"), (["backend", "frontend"], "owner-review.jsonl")):
+        found = phase("parallel", **({"dispatch_order": order} if order else {}))
+        behind = [wait for wait in found.waits if wait.why.endswith("begins behind it")]
+        assert behind and {wait.where for wait in behind} == {file}

@@ -48,6 +48,8 @@ from yolo_fs.protocol.roster import AGENT_BY_NAME, plain_name
 
 CONFIG = "config.json"
 """Where the waves are configured."""
+REVIEW = "owner-review.jsonl"
+"""Where the Owner of a phase orders them otherwise."""
 
 
 def waits_of(phase: GateSource) -> tuple[Wait, ...]:
@@ -172,6 +174,11 @@ class _WaitSources:
             if dept not in begun and self._is_closed(gate)
         }
 
+    @property
+    def orders(self) -> str:
+        """The file that orders the waves."""
+        return REVIEW if self.phase.facts.switches.order else CONFIG
+
     def _is_closed(self, gate: WaveGate) -> bool:
         return (
             gate.gate in self.closed
@@ -182,7 +189,9 @@ class _WaitSources:
     def of_departments(self) -> Iterator[Wait]:
         for status in self.phase.behind:
             if gate := self.entrances.get(status.department):
-                yield Wait(status.department, _name_gate(gate), "its wave begins behind it", CONFIG)
+                yield Wait(
+                    status.department, _name_gate(gate), "its wave begins behind it", self.orders
+                )
         for plan, _, file in self.unfinished:
             yield Wait(plan.department, self._name(plan), "its plan is not complete", file)
 
@@ -190,7 +199,9 @@ class _WaitSources:
         for plan, written, file in self.unfinished:
             name = self._name(plan)
             if gate := self.entrances.get(plan.department):
-                yield Wait(name, _name_gate(gate), f"{plan.department} begins behind it", CONFIG)
+                yield Wait(
+                    name, _name_gate(gate), f"{plan.department} begins behind it", self.orders
+                )
             for need in plan.blocked_by:
                 key = "d" if need in written.needs else "xd"
                 for needed in self._names_needed(need, plan.department):
@@ -348,7 +359,7 @@ class _WaitSources:
             department = AGENT_BY_NAME[name].department
             gate = self.entrances.get(department) if department else None
             if gate and department not in present:
-                yield Wait(name, _name_gate(gate), f"{department} begins behind it", CONFIG)
+                yield Wait(name, _name_gate(gate), f"{department} begins behind it", self.orders)
 
 
 def _has_begun(status: DepartmentStatus) -> bool:
