@@ -52,6 +52,28 @@ def versions(name: str, *contents: tuple[int, list[dict[str, Any]]]) -> dict[str
     }
 
 
+@pytest.mark.proves("002:133")
+def test_a_lead_is_told_of_both_ways_before_and_after_the_escalation_is_open() -> None:
+    lines = [ASKS | {"cycle": 2}, MAJOR]
+    known = versions("code-review.jsonl", (2, [ASKS, MAJOR]), (4, lines))
+    work = (Work("01-01", 30, 3, frozenset({"src/auth.ts"})),)
+    accept = "yolo-fs decide accept 01-01 --as lead --reason …"
+    before = turn({"code-review.jsonl": lines}, versions=known, work=work)
+    both = "lead accepts 01-01 with known issues, or escalates it to the Architect"
+    assert (before.sentence, before.command) == (both, accept)
+    assert "yolo-fs escalate raise" in before.why
+    asked = {
+        "id": "ESC-01-01-T1", "dt": "2026-02-19T11:00:00Z", "agent": "senior", "tgt": "lead",
+        "reason": "code review 01-01: escalated to the Lead, no round is left", "sev": "blocking",
+        "st": "open",
+    }  # fmt: skip
+    changed = {"code-review.jsonl": lines, "escalation.jsonl": [asked]}
+    after = turn(changed, versions=known, work=work)
+    assert after.command.startswith("yolo-fs escalate resolve ESC-01-01-T1 --by lead")
+    assert accept in after.why
+    assert "yolo-fs escalate raise ESC-01-01-T1 --by lead --reason …" in after.why
+
+
 @pytest.mark.proves("002:131", "resume:3")
 def test_after_a_review_with_major_findings_the_dev_fixes_and_the_senior_looks_again() -> None:
     lines = [ASKS, MAJOR]

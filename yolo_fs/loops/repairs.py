@@ -286,7 +286,8 @@ def _stage_after_cycles(facts: LoopFacts, plan: Plan, last: Review) -> ReviewSta
         return ReviewStage(
             ESCALATED,
             Role.LEAD,
-            f"{_CYCLE_2.moves[0].text}. {_LEAD.occasion}: {text} (yolo-fs decide accept {plan.id})",
+            f"{_CYCLE_2.moves[0].text}. {_LEAD.occasion}: {text} "
+            f"(yolo-fs decide accept {plan.id}, or yolo-fs escalate raise)",
         )
     if facts.is_after(last.order, "architecture"):
         return None

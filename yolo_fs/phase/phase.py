@@ -38,6 +38,7 @@ from yolo_fs.evidence.judged import INTEGRATED, came_together, changed_after_sig
 from yolo_fs.handoffs.contents import faults_of_handoffs, handoff_into
 from yolo_fs.loops.facts import Loop, LoopFacts, LoopProgress
 from yolo_fs.loops.repairs import (
+    ESCALATED,
     RISK_ACCEPTED,
     end_of_security_fail,
     is_security_decided,
@@ -424,6 +425,10 @@ _DOES = {
     (Loop.QA, Role.QA_CODE): "verifies again",
     (Loop.CODE_REVIEW, Role.DEV): "fixes what the review of {of} has found",
     (Loop.CODE_REVIEW, Role.SENIOR): "reviews {of}",
+    (
+        Loop.CODE_REVIEW,
+        Role.LEAD,
+    ): "accepts {of} with known issues, or escalates it to the Architect",
     (Loop.POST_TASK, Role.DEV): "fixes {of}",
     (Loop.POST_PLAN, Role.DEV): "fixes {of}",
 }
@@ -483,6 +488,11 @@ def _failures_in(lines: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, An
     for line in lines[1:]:
         if line.get("r", "fail") == "fail" and line.get("sev") != "minor":
             yield line
+
+
+def accepting(lead: str, plan: str) -> str:
+    """Return the command by which a Lead accepts a plan with known issues."""
+    return f"yolo-fs decide accept {plan} --as {lead} --reason …"
 
 
 def assigning(lead: str, tasks: Sequence[str]) -> str:
@@ -646,13 +656,18 @@ class _Turns(NamedTuple):
     def _held(self, status: DepartmentStatus) -> Next | None:
         """Return the turn of whoever holds an escalation of the department and has to answer it."""
         for escalation in open_of(self.facts, status.department):
-            loop = loop_of(escalation, self.loops) if escalation.is_told else None
-            if loop and self._is_taken_up(escalation, status.department):
+            loop = loop_of(escalation, self.loops)
+            if loop and escalation.is_told and self._is_taken_up(escalation, status.department):
                 return self._turn_in_loop(loop, _STEP_OF_LOOP[loop.kind], status.department)
             why = (
                 f"escalation {escalation.id} is {escalation.standing}: {escalation.agent} holds it"
             )
             act, command = act_of(escalation)
+            if loop and loop.state == ESCALATED and escalation.holder is Role.LEAD:
+                accept = accepting(escalation.agent, loop.of)
+                up = f"yolo-fs escalate raise {escalation.id} --by {escalation.agent} --reason …"
+                why = f"{why}; it may accept {loop.of} with known issues ({accept}), "
+                why += f"or escalate it to the Architect ({up})"
             task, inputs, agent = str(escalation.id.task), ("escalation.jsonl",), escalation.agent
             if escalation.is_told and escalation.origin is Role.SECURITY:  # it changes no source
                 agent = name_in(Role.DEV, status.department)
@@ -797,6 +812,8 @@ class _Turns(NamedTuple):
         failed = (failure.file for failure in failures_of(self.facts, step, department))
         inputs = tuple(dict.fromkeys((*STEP_BY_KEY[step].inputs, *failed)))
         turn = _in_words(loop, Next(step, loop.next, inputs, why=str(loop)))
+        if loop.state == ESCALATED:
+            return turn._replace(command=accepting(turn.agent, loop.of))
         return turn._replace(command=self._command_to_assign(loop, department))
 
     def _command_to_assign(self, loop: LoopProgress, department: Dept) -> str:
