@@ -543,3 +543,48 @@ def test_who_passes_a_decision_on_is_given_its_own_words() -> None:
                 "dec": decision})  # fmt: skip
     asked = turn({"escalation.jsonl": log})
     assert shlex.split(asked.command)[-2:] == ["--decision", decision]
+
+
+TURNED_DOWN = {"verdict": "patch", "target_dept": "backend", "findings": []}
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"verification.jsonl": []}, "qa verifies the work"),
+        ({"qa-code.jsonl": []}, "qa-code verifies the code"),
+        ({"security-audit.jsonl": []}, "security audits the work"),
+        ({"../../state.json": []}, "lead signs the phase off"),
+        (DELIVERED, "po gives its verdict on the result"),
+        (
+            DELIVERED | {"po-qa-verdict.jsonl": [TURNED_DOWN]},
+            "senior specifies the fix of the patch",
+        ),
+        (
+            DELIVERED | {"po-qa-verdict.jsonl": [TURNED_DOWN | {"verdict": "major"}]},
+            "questionary asks about what is re-scoped",
+        ),
+        (
+            {"analysis.json": [{"confidence": 0.9}], "discovery.json": [{"confidence": 0.1}]},
+            "questionary asks in round 2",
+        ),
+        (
+            {"analysis.json": [{"confidence": 0.2}], "critique.jsonl": []},
+            "user clarifies the intent",
+        ),
+        (
+            DELIVERED | {"integration-gate-result.jsonl": [{"r": "FAIL"}]},
+            "lead assigns what the integration gate has failed",
+        ),
+    ],
+)
+def test_a_turn_says_what_is_done_and_not_the_name_of_the_step(
+    changed: dict[str, list[dict[str, Any]]], sentence: str
+) -> None:
+    content = complete() | changed
+    found = Phase(
+        facts({name: lines for name, lines in content.items() if lines}, config=PO)
+        if "analysis.json" in changed
+        else facts({name: lines for name, lines in content.items() if lines})
+    ).progress.next
+    assert found is not None and found.sentence == sentence, found

@@ -32,6 +32,7 @@ from yolo_fs.protocol.workflow import LIMIT_BY_KEY
 _PATCH_MOST = int(LIMIT_BY_KEY["delivery.max_patch_cycles"].value)
 _MAJOR_MOST = int(LIMIT_BY_KEY["delivery.max_major_cycles"].value)
 PATCH_FAILED = "patch failed"
+PATCHES_USED_UP = "patches used up"
 CLARIFIED_AGAIN = "clarified again"
 AFTER_REWORK = frozenset({"planned again", "patched", "re-worked", "integrated again"})
 """States of a patch or re-scoping in which the departments' own steps decide who acts next."""
@@ -130,7 +131,7 @@ def _progress_of_patch(
         )
     what = "If patch fails, escalate to Major path"
     if count > _PATCH_MOST:
-        return LoopProgress(Loop.PATCH, target, "patches used up", count, 0, Role.PO, what)
+        return LoopProgress(Loop.PATCH, target, PATCHES_USED_UP, count, 0, Role.PO, what)
     if has_patch_failed(facts):
         return LoopProgress(Loop.PATCH, target, PATCH_FAILED, count, 0, Role.PO, what)
     state, name, what = _turn_after_patch(

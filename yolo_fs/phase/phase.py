@@ -44,7 +44,14 @@ from yolo_fs.loops.repairs import (
     is_security_decided,
     passed_without_answer,
 )
-from yolo_fs.loops.rounds import AFTER_REWORK, CLARIFIED_AGAIN, PATCH_FAILED, loop_of, loops
+from yolo_fs.loops.rounds import (
+    AFTER_REWORK,
+    CLARIFIED_AGAIN,
+    PATCH_FAILED,
+    PATCHES_USED_UP,
+    loop_of,
+    loops,
+)
 from yolo_fs.phase.approvals import (
     MANUAL_QA,
     explain_manual_qa,
@@ -340,10 +347,10 @@ def with_turns(
     turns = _Turns(facts, open_, alarms)
     if unsure := _turn_to_clarify_intent(facts, folded):
         nobody = tuple(status._replace(next=None) for status in folded.departments)
-        return folded._replace(departments=nobody, next=unsure)
+        return folded._replace(departments=nobody, next=_say_deed(unsure))
     if folded.next is not None and folded.next.step == "po":
         waiting = tuple(status._replace(next=None) for status in folded.departments)
-        return folded._replace(departments=waiting, next=turns.of_phase(folded.next))
+        return folded._replace(departments=waiting, next=_say_deed(turns.of_phase(folded.next)))
     departments = tuple(
         status._replace(next=turns.of_department(status)) for status in folded.departments
     )
@@ -359,7 +366,11 @@ def with_turns(
     turn = turns.of_delivery() or turn
     if turn and turn.step == "integration_gate":
         turn = _turn_after_failed_patch(open_) or _turn_to_repair_integration(facts) or turn
-    return folded._replace(departments=departments, next=turn)
+    said = tuple(
+        status._replace(next=_say_deed(status.next)) if status.next else status
+        for status in departments
+    )
+    return folded._replace(departments=said, next=_say_deed(turn) if turn else None)
 
 
 def _turn_after_failed_patch(open_: Sequence[LoopProgress]) -> Next | None:
@@ -368,7 +379,10 @@ def _turn_after_failed_patch(open_: Sequence[LoopProgress]) -> Next | None:
     """
     failed = (loop for loop in open_ if loop.kind is Loop.PATCH and loop.state == PATCH_FAILED)
     inputs = ("po-qa-verdict.jsonl", "integration-gate-result.jsonl")
-    return next((Next("delivery", loop.next, inputs, why=str(loop)) for loop in failed), None)
+    return next(
+        (_in_words(loop, Next("delivery", loop.next, inputs, why=str(loop))) for loop in failed),
+        None,
+    )
 
 
 def _turn_to_repair_integration(facts: PhaseFacts) -> Next | None:
@@ -431,11 +445,52 @@ _DOES = {
     ): "accepts {of} with known issues, or escalates it to the Architect",
     (Loop.POST_TASK, Role.DEV): "fixes {of}",
     (Loop.POST_PLAN, Role.DEV): "fixes {of}",
+    (Loop.QA, Role.ARCHITECT): "re-evaluates the design",
+    (Loop.CODE_REVIEW, Role.ARCHITECT): "changes the design, or decides on {of}",
+    (Loop.PATCH, Role.SENIOR): "specifies the fix of the patch",
+    (Loop.PATCH, Role.DEV): "does the patch",
+    (Loop.PATCH, Role.INTEGRATION_GATE): "checks again what the patch mends",
+    (Loop.PATCH, Role.PO): "gives its next verdict",
+    (Loop.MAJOR, Role.QUESTIONARY): "asks about what is re-scoped",
+    (Loop.FEEDBACK, Role.PO): "answers the user's feedback",
 }
 """What a role does in a loop where the step's name says something else.
 
 `{of}`: its tasks or plan.
 """
+
+
+_SAYS_DEED = frozenset({Loop.QUESTIONARY, Loop.MAJOR, Loop.FEEDBACK})
+"""Loops whose `what` is a deed already."""
+_ENDS_PATCHES = frozenset({PATCH_FAILED, PATCHES_USED_UP})
+
+_DOES_IN_STEP: Mapping[tuple[str, str], str] = {
+    ("po", Role.ANALYZE): "classifies the intent",
+    ("po", Role.PO): "approves the scope",
+    ("po", Role.USER): "clarifies the intent",
+    ("architecture", Role.USER): "decides whether the work is given up",
+    ("implementation", Role.LEAD): "ends the wait that nobody else can end",
+    ("qa", Role.LEAD): "assigns what the gate has failed",
+    ("qa", Role.QA): "verifies the work",
+    ("qa", Role.QA_CODE): "verifies the code",
+    ("security", Role.SECURITY): "audits the work",
+    ("integration_gate", Role.INTEGRATION_GATE): "validates what the departments hand over",
+    ("integration_gate", Role.LEAD): "assigns what the integration gate has failed",
+    ("integration_gate", Role.OWNER): "decides who mends what the integration gate has failed",
+    ("delivery", Role.PO): "gives its verdict on the result",
+    ("delivery", Role.OWNER): "decides on the delivery",
+    ("delivery", Role.SENIOR): "specifies the fix of the patch",
+    ("signoff", Role.LEAD): "signs the phase off",
+}
+"""What a role does in a step whose name says no deed, or that of somebody else."""
+
+
+def _say_deed(turn: Next) -> Next:
+    """Return a turn with what its agent does, where the step's name does not say it."""
+    row = AGENT_BY_NAME.get(turn.agent)
+    role = row.role.value if row else turn.agent
+    does = _DOES_IN_STEP.get((turn.step, role))
+    return turn if turn.act or does is None or turn.task else turn._replace(act=does)
 
 
 def _about_tasks(turn: Next, tasks: Sequence[str], does: str) -> Next:
@@ -448,7 +503,13 @@ def _in_words(loop: LoopProgress, turn: Next) -> Next:
     """Return the turn of a loop with what its agent does in it."""
     row = AGENT_BY_NAME.get(turn.agent)
     does = _DOES.get((loop.kind, row.role)) if row else None
-    if does is None or (loop.kind is Loop.QA and loop.what == QA_REMEDIES[-1].moves[0].text):
+    if does is None and loop.kind in _SAYS_DEED:
+        does = loop.what
+    if loop.kind is Loop.QA and loop.what == QA_REMEDIES[-1].moves[0].text:
+        does = "escalates what QA has failed to the Architect"
+    if loop.state in _ENDS_PATCHES:
+        does = "re-scopes: patches are used up or failed"
+    if does is None:
         return turn
     if loop.tasks and "{of}" in does:
         turn = _about_tasks(turn, loop.tasks, does)
@@ -600,7 +661,7 @@ class _Turns(NamedTuple):
             return turn
         loop = next(self._loops_at_step(turn.step), None)
         if loop is not None:
-            return turn._replace(agent=loop.next, why=str(loop))
+            return _in_words(loop, turn._replace(agent=loop.next, why=str(loop)))
         if failure := next(failures_of(self.facts), None):
             agent = Role.OWNER if failure.step == OWNERS_DECISION else turn.agent
             return turn._replace(agent=agent, why=failure.what, command="")
@@ -616,7 +677,7 @@ class _Turns(NamedTuple):
         for loop in self.loops:
             if loop.kind in (Loop.MAJOR, Loop.PATCH) and loop.state not in AFTER_REWORK:
                 step = "po" if loop.state == CLARIFIED_AGAIN else "delivery"
-                return Next(step, loop.next, _OF_VERDICT, why=str(loop))
+                return _in_words(loop, Next(step, loop.next, _OF_VERDICT, why=str(loop)))
         return None
 
     def of_department(self, status: DepartmentStatus) -> Next | None:
