@@ -13,7 +13,6 @@ from yolo_fs.core.reasons import Finding, Level, Reason, errors
 from yolo_fs.handoff_service.accept import written_in
 from yolo_fs.handoff_service.sessions import PacketSource
 from yolo_fs.handoffs.packets import as_chat, as_file, packet_of, read_chat, texts_of
-from yolo_fs.handoffs.reading import block_of, fields_of
 from yolo_fs.protocol.handoffs import PACKET_FIELDS, PACKET_HEADING, TRIGGERS
 from yolo_fs.schemas.packet import DirectivePacket, Packet
 from yolo_fs.system.text_checks import Limits
@@ -293,8 +292,7 @@ def test_packets_come_back_as_they_were(capsys: pytest.CaptureFixture[str]) -> N
         assert (from_file, findings) == (made, ())
         from_chat, findings = read(as_chat(from_file))
         assert findings == ()
-        shown = {name: text.rstrip(" ") for name, text in texts_of(made).items()}
-        assert texts_of(from_chat) == shown, "what pads a line in a chat is nobody's"
+        assert texts_of(from_chat) == texts_of(made)
 
 
 def test_plain_values_are_written_as_the_document_writes_them() -> None:
@@ -302,18 +300,3 @@ def test_plain_values_are_written_as_the_document_writes_them() -> None:
     assert made is not None
     assert as_file(made) == front_matter(GOOD)
     assert as_chat(made) == chat(GOOD)
-
-
-@pytest.mark.parametrize("end", ["\n", "\r\n", "  \n", " \t\r\n"])
-@pytest.mark.parametrize("quote", ["", "> ", ">", "> > "])
-def test_what_a_chat_puts_around_its_lines_is_no_fault_of_a_packet_nor_of_a_block(
-    quote: str, end: str
-) -> None:
-    def shown(text: str) -> str:
-        return "".join(f"{quote}{line}{end}" for line in text.splitlines())
-
-    packet, findings = read(shown(chat(GOOD)))
-    assert (findings, packet) == ((), read(chat(GOOD))[0])
-    block = "---HANDOFF---\nSTATUS: complete\nARTIFACTS: a.md\nNEXT: qa\nSUMMARY: 3 > 2 holds\n"
-    fields, faults = fields_of(block_of(shown(block)) or "")
-    assert (faults, fields["summary"]) == ((), "3 > 2 holds")

@@ -196,7 +196,7 @@ def written_in(source: PacketSource, limits: Limits) -> ParsedPacket:
     if starts_as_file or source.path.rpartition("/")[2] == HANDOFF:
         return read_handoff_file(source.data, source.path, limits)
     report = FindingList(source.path)
-    text = decode(source.data.replace(b"\r\n", b"\n"), limits, report)  # as a chat shows it
+    text = decode(source.data, limits, report)
     written = read_chat(text.whole() if text else [], source.path)
     findings = report.findings()
     return replace(written, findings=findings if text is None else (*findings, *written.findings))

@@ -12,7 +12,6 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from yolo_fs.core.reasons import Fault, Finding, Reason
-from yolo_fs.handoffs.chat_text import lines_below, unquoted
 from yolo_fs.handoffs.lifecycle import faults_of
 from yolo_fs.protocol.handoffs import PACKET_FIELDS, PACKET_HEADING
 from yolo_fs.schemas.layout import Strictness
@@ -67,18 +66,16 @@ class ParsedPacket:
 def read_chat(lines: Sequence[str], path: str = "") -> ParsedPacket:
     """Return the last packet of a chat: it supersedes the earlier ones.
 
-    A packet ends at a blank line, at the fence of a code block, or with the text. It may be quoted
-    with `>`, and its lines may end in blanks and in CR and LF.
+    A packet ends at a blank line, at the fence of a code block, or with the text.
     """
-    starts = [number for number, line in enumerate(lines, 1) if _is_heading(unquoted(line))]
+    starts = [number for number, line in enumerate(lines, 1) if _is_heading(line)]
     if not starts:
         return ParsedPacket(path, findings=(_report_missing_packet(path),))
     start = starts[-1]
-    heading, below = lines[start - 1], lines_below(lines[start:], lines[start - 1])
-    findings = [] if unquoted(heading) == PACKET_HEADING else [_report_bad_heading(path, start)]
+    findings = [] if lines[start - 1] == PACKET_HEADING else [_report_bad_heading(path, start)]
     texts: dict[str, str] = {}
     places: dict[str, int] = {}
-    for number, line in enumerate(takewhile(_is_inside, below), start + 1):
+    for number, line in enumerate(takewhile(_is_inside, lines[start:]), start + 1):
         name, _, rest = line.partition(":")
         findings += (replace(fault, path=path, line=number) for fault in _faults_of(line, texts))
         if _KEY.fullmatch(name) and name not in texts:

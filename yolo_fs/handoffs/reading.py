@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from yolo_fs.core.reasons import Fault, Finding, Reason
 from yolo_fs.core.timestamps import iso
-from yolo_fs.handoffs.chat_text import is_quoted, unquoted, without_padding
 
 
 class HandoffSource(StrEnum):
@@ -87,6 +86,7 @@ def is_alike(name: str) -> bool:
 
 
 MARKER = "---HANDOFF---"
+_QUOTE = re.compile(r"^(?:[ \t]*>)+ ?")
 _FIELD = re.compile(
     r"[-*\s]*(?P<key>status|artifacts|next|summary)[*\s]*:[*]*(?P<value>.*)", re.IGNORECASE
 )
@@ -107,14 +107,14 @@ def block_of(text: str) -> str | None:
     does not while there is another, because agents quote the instruction that shows them the form.
     """
     blocks: list[list[str]] = []
-    is_open = is_in_quotation = is_fenced = False
+    is_open = is_quoted = is_fenced = False
     for line in text.splitlines():
         bare = line.strip(" \t*`>#\ufeff")
-        inner = unquoted(line) if is_in_quotation else without_padding(line)
+        inner = _QUOTE.sub("", line) if is_quoted else line
         is_fence = inner.lstrip(" \t>").startswith("```")
         if bare == MARKER:
             blocks.append([])
-            is_open, is_in_quotation = True, is_quoted(line)
+            is_open, is_quoted = True, line.lstrip().startswith(">")
         elif is_open and is_fence and not is_fenced and not any(blocks[-1]):
             is_fenced = True  # its own, which begins here
         elif is_open:
