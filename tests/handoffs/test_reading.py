@@ -44,6 +44,7 @@ OK, FAIL = Reason.TEXT_FALLBACK_OK, Reason.TEXT_FALLBACK_FAIL
         ('---HANDOFF---\n```json\n{"next": 1}\n```\nBye', '{"next": 1}'),
         ('```\nls\n```\n---HANDOFF---\n\n```\n{"next": 1}\n```', '\n{"next": 1}'),
         ("```\n---HANDOFF---\n```\nSTATUS: done", ""),
+        ("> ---HANDOFF---\n> SUMMARY: 3 > 2 holds", "SUMMARY: 3 > 2 holds"),
         ("---HANDOFF---\nSTATUS: done\n\n---HANDOFF---\nSTATUS: done | blocked", "STATUS: done\n"),
         ("---HANDOFF---", ""),
         ("Write ---HANDOFF--- below.", None),
