@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tests.examples import FIXTURES
 from tests.loops.test_delivery import of_frontend
 from tests.support.phases import COMMITS, FOLDER, complete, facts
 from tests.support.settings import config_from
+from yolo_fs.artifacts.classify import classify
+from yolo_fs.artifacts.examine import examine
+from yolo_fs.artifacts.verdicts import Surroundings
 from yolo_fs.company.source import source_of
 from yolo_fs.evidence.facts import Version, Withdrawn, Work
 from yolo_fs.phase.acts import acts_of, plans_laid_aside
 from yolo_fs.phase.gate_status import GateStatus, MissingEvidence
 from yolo_fs.phase.phase import Phase, asked_by_gate
-from yolo_fs.phase.progress import Next
+from yolo_fs.phase.progress import _NEW_BYTES, Next
 from yolo_fs.phase.report import Audience, PhaseReport
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
+from yolo_fs.schemas.layout import Record, Strictness
 from yolo_fs.states.project import summary_line
 
 PO = config_from(
@@ -588,3 +595,16 @@ def test_a_turn_says_what_is_done_and_not_the_name_of_the_step(
         else facts({name: lines for name, lines in content.items() if lines})
     ).progress.next
     assert found is not None and found.sentence == sentence, found
+
+
+@pytest.mark.parametrize("kind", ["verification", "qa-code", "security-audit"])
+def test_what_a_verdict_is_told_to_change_so_that_it_counts_anew_is_valid(kind: str) -> None:
+    name, (said,) = f"{kind}.jsonl", re.findall(r'"dt":"([^"]+)"', _NEW_BYTES)
+    place = classify(f"{FOLDER}/{name}")
+    assert place is not None
+    example = next((FIXTURES / f"examples/artifacts/{kind}/ok").glob("*.jsonl")).read_text()
+    lines = [json.loads(line) for line in example.splitlines()]
+    assert len(lines[0]["dt"]) == len("2026-02-19")
+    lines[0]["dt"] = said
+    records = [Record(number, line) for number, line in enumerate(lines, 1)]
+    assert examine(place, records, Surroundings(), Strictness()).is_sound

@@ -222,7 +222,11 @@ def _unless_older(facts: LoopFacts, plan: Plan, position: int, stage: ReviewStag
     """Return a stage in which a review is over, or that what came after `position` reopens it."""
     later = later_than(facts.phase, "code-review", position, plan.department, str(plan.id))
     if thing := next(later, None):
-        return ReviewStage(f"{OLDER} {thing.what}", Role.SENIOR, "reviews it again, in a new line")
+        return ReviewStage(
+            f"{OLDER} {thing.what}",
+            Role.SENIOR,
+            "reviews it again, in a new line with the next cycle",
+        )
     return stage
 
 

@@ -421,7 +421,10 @@ def _explain_reopening(view: View, step: Step) -> str:
     return next(reasons, "")
 
 
-_NEW_BYTES = "a verdict counts anew only where its file changes, such as in dt"
+_NEW_BYTES = (
+    "a verdict counts anew only where its file changes; one that says the same on the same day "
+    'says the time as well: "dt":"2026-02-19T10:30:00Z", or is a line more where it has no dt'
+)
 
 
 def _turn_after_verdict(facts: PhaseFacts, turn: Next | None) -> Next | None:
