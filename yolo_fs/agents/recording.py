@@ -159,8 +159,9 @@ def require_planned(facts: Iterable[PhaseFacts], task: TaskRef) -> None:
     Raises:
         YoloError: UNKNOWN_NAME.
     """
-    of_phase = tuple(one for one in facts if one.phase.number == task.plan.phase)
-    if any(one.plans for one in of_phase):
+    number = task.plan.phase
+    of_phase = tuple(phase_facts for phase_facts in facts if phase_facts.phase.number == number)
+    if any(phase_facts.plans for phase_facts in of_phase):
         planned(of_phase, task)
 
 

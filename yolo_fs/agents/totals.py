@@ -202,8 +202,8 @@ def _plan(
 def _is_of_department(facts: PhaseFacts, plan: PlanStatus, agent: str) -> bool:
     """Return whether an agent means this plan by its number, which another department may have."""
     sharing = [other for other in plans_of(facts) if other.id == plan.id]
-    said = department_said(agent) or DEFAULT_DEPARTMENT
-    return len(sharing) < 2 or said == plan.department
+    named = department_said(agent) or DEFAULT_DEPARTMENT
+    return len(sharing) < 2 or named == plan.department
 
 
 def _named(facts: PhaseFacts, summary: Mapping[str, Any]) -> Iterator[SourceCommit]:

@@ -219,10 +219,10 @@ def _reply_to_check(
     findings: tuple[Finding, ...] = (),
 ) -> Reply:
     """Return what --check says: all is well only where nothing is found, our program included."""
-    found = (*findings, *not_on_path())
-    code = Exit.DONE if is_there and not found else Exit.FINDINGS
+    all_findings = (*findings, *not_on_path())
+    code = Exit.DONE if is_there and not all_findings else Exit.FINDINGS
     state = "in place" if is_there else "incomplete"
-    return _reply(row, file, state, approve=approve, findings=found, code=code)
+    return _reply(row, file, state, approve=approve, findings=all_findings, code=code)
 
 
 def _reply(

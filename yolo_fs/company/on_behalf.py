@@ -75,8 +75,8 @@ def _record(branch: Branch, name: EscalationId, agent: str, move: str, text: str
     if move == "Decision":
         # Who passes a decision on says it in words of its own; what was decided stands.
         own, decided = safe(text, 1000), service.decision_going_down(name)
-        said = (own,) if decided not in ("", own) else ()
-        service.resolve(name, request._replace(decision=decided or own, instructions=said))
+        instructions = (own,) if decided not in ("", own) else ()
+        service.resolve(name, request._replace(decision=decided or own, instructions=instructions))
     elif move:
         best = options[0] if options else why
         full_request = request._replace(

@@ -244,8 +244,8 @@ def raised(
     target = to or (
         name_in(above, escalation.department) if escalation and above else Role.USER.value
     )
-    asked = request.reason or (escalation.question if escalation else "")
-    return _line(request._replace(reason=asked), "escalated", target) | _given(
+    question = request.reason or (escalation.question if escalation else "")
+    return _line(request._replace(reason=question), "escalated", target) | _given(
         att=escalation.attempt if escalation else None
     )
 

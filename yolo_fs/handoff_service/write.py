@@ -137,8 +137,8 @@ def _decided(handoffs: ProductHandoffs, sent: Sent, *, again: bool) -> WrittenEn
     elif not again:
         same = repeated_by(sent.value, sent.source, sent.target, earlier)
     if same is not None:
-        told = (_not_again(sent),) if again else ()
-        return WrittenEnvelope(same.path, told, stored.attempts[same.path].number)
+        warnings = (_not_again(sent),) if again else ()
+        return WrittenEnvelope(same.path, warnings, stored.attempts[same.path].number)
     findings = (*_taken(handoffs, sent), *handoffs.examine_sent(sent, stored.session))
     if errors(findings):
         return WrittenEnvelope(sent.path, findings)

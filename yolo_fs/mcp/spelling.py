@@ -25,7 +25,9 @@ _TOOLS: Mapping[str, str] = {
     r"yolo-fs inbox": r"`inbox`",
 }
 """Command → tool with its arguments. What is not here a person runs: it keeps its name."""
-_PATTERNS = {re.compile(f"(?P<quote>'?){said}(?P=quote)"): tool for said, tool in _TOOLS.items()}
+_PATTERNS = {
+    re.compile(f"(?P<quote>'?){command}(?P=quote)"): tool for command, tool in _TOOLS.items()
+}
 
 
 def name_tools(text: str) -> str:

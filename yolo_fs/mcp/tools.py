@@ -346,8 +346,8 @@ class Tools:
                     "missing_key: reason is empty\nNext: say why the task is done again."
                 )
             case "assign":
-                told = {"task": task, "agent": who, "reason": reason, "phase": phase}
-                return self._reply_as_command("decide.assign_", **told)
+                options = {"task": task, "agent": who, "reason": reason, "phase": phase}
+                return self._reply_as_command("decide.assign_", **options)
             case "sign-off":
                 more = {"number": phase, "agent": who, "dry_run": False}
                 return self._reply_as_command("phase.sign_off", **more)

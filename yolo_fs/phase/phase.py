@@ -366,11 +366,11 @@ def with_turns(
     turn = turns.of_delivery() or turn
     if turn and turn.step == "integration_gate":
         turn = _turn_after_failed_patch(open_) or _turn_to_repair_integration(facts) or turn
-    said = tuple(
+    with_deeds = tuple(
         status._replace(next=_say_deed(status.next)) if status.next else status
         for status in departments
     )
-    return folded._replace(departments=said, next=_say_deed(turn) if turn else None)
+    return folded._replace(departments=with_deeds, next=_say_deed(turn) if turn else None)
 
 
 def _turn_after_failed_patch(open_: Sequence[LoopProgress]) -> Next | None:
@@ -422,8 +422,8 @@ def _assign_after_fail(facts: PhaseFacts, turn: Next) -> Next:
     failed = max((version.order for version in known.of("integration-gate-result")), default=0)
     department = AGENT_BY_NAME[turn.agent].department or DEFAULT_DEPARTMENT
     last = [filed.lines[-1] for filed in facts.of_kind("integration-gate-result") if filed.lines]
-    found = [failure for line in last for failure in line.get("failures") or ()]
-    tasks = tasks_of(facts, department, found)
+    failures = [failure for line in last for failure in line.get("failures") or ()]
+    tasks = tasks_of(facts, department, failures)
     if assigned := known.assigned(failed, turn.agent, tasks):
         dev = turn._replace(agent=name_in(Role.DEV, department))
         return _about_tasks(dev, assigned, "fixes {of}")
@@ -889,8 +889,8 @@ class _Turns(NamedTuple):
             for filed in self.facts.of_kind(kind, department)
             if filed.lines and filed.lines[0].get("r") == "FAIL"
         )
-        found = [failure for lines in verdicts for failure in _failures_in(lines)]
-        return assigning(lead, tasks_of(self.facts, department, found))
+        failures = [failure for lines in verdicts for failure in _failures_in(lines)]
+        return assigning(lead, tasks_of(self.facts, department, failures))
 
     def _turn_to_unblock(self, status: DepartmentStatus) -> Next | None:
         """Return the Lead, who ends an endless wait; None where others only have to go on."""

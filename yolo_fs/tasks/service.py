@@ -94,7 +94,7 @@ class Claims:
     def _require_own(self, agent: str, task: TaskRef) -> None:
         """Refuse what only another agent of the department has; what nobody has is released."""
         own = Claim(agent, task, (), "")
-        alike = [one.claim for one in self.standings() if one.claim.task == task]
+        alike = [standing.claim for standing in self.standings() if standing.claim.task == task]
         others = [claim for claim in alike if claim.department is own.department]
         if others and agent not in [claim.agent for claim in others]:
             holder = others[0].agent
