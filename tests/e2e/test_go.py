@@ -1638,10 +1638,12 @@ STOPS = """
 import os, pathlib, subprocess, sys
 from yolo_fs.demo.agent import main
 if os.environ["YOLO_FS_AGENT"] == "yolo-critic":
-    for words in (["start"], ["go", "--with", sys.executable], ["stop"]):
-        done = subprocess.run(["yolo-fs", *words], capture_output=True, stdin=subprocess.DEVNULL)
-        with open(pathlib.Path(__file__).with_name("codes"), "a") as codes:
-            codes.write(f"{words[0]} {done.returncode} ")
+    of_nobody = {name: value for name, value in os.environ.items() if "YOLO_FS_" not in name}
+    for whose, env in (("own", os.environ), ("no", of_nobody)):
+        for words in (["start"], ["go", "--with", sys.executable], ["stop"]):
+            done = subprocess.run(["yolo-fs", *words], capture_output=True, stdin=subprocess.DEVNULL, env=env)
+            with open(pathlib.Path(__file__).with_name("codes"), "a") as codes:
+                codes.write(f"{whose} {words[0]} {done.returncode} ")
 main()
 """
 
@@ -1653,7 +1655,8 @@ def test_an_agent_that_stops_our_daemon_and_starts_a_run_of_its_own_holds_nobody
     script = company.repo.file("../stops.py", STOPS)
     played = company.go("a", "login", "--approve", "plan", program=played_by(script))
     assert [item["kind"] for item in played.data["waiting"]] == ["approval"], played
-    assert script.with_name("codes").read_text() == "start 0 go 4 stop 0 "
+    own, without = "own start 0 own go 1 own stop 1 ", "no start 0 no go 4 no stop 0 "
+    assert script.with_name("codes").read_text() == own + without, "who hides its name is let in"
     assert len(played.named("daemon.started")) == 1
     assert not played.named("agent.failed"), played
     stopped = company.repo.yolo_fs("stop").stdout
