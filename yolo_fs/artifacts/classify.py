@@ -542,7 +542,9 @@ def _guess_file_name(name: str, number: str, folder: str = "") -> str | None:
         if exact := next((form + end for end in _ENDINGS if place_of_name(form + end)), None):
             return exact
     close = _close_name(prefix or "", "-".join(name_words)) if name_words else None
-    return close or _guess_plan_name(prefix, name_words, numbers)
+    if close or name.startswith("."):  # a program's, such as `.goutputstream-01-01.plan.jsonl`
+        return close
+    return _guess_plan_name(prefix, name_words, numbers)
 
 
 def _guess_plan_name(
