@@ -210,13 +210,17 @@ def test_a_task_that_no_plan_of_the_phase_has_is_refused(
     assert escalate(root, capsys, "open", "--task", "01-02/T3", *WORDS)[0] == Exit.DONE
 
 
+def raise_to_architect(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    escalate(root, capsys, "open", *message(root, BLOCKER))
+    for level in ("senior", "lead"):
+        escalate(root, capsys, "raise", NAME, "--by", level, *WORDS)
+
+
 @pytest.mark.proves("000:317")
 def test_the_reasons_of_whoever_decided_go_down_with_the_decision(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    escalate(root, capsys, "open", *message(root, BLOCKER))
-    for level in ("senior", "lead"):
-        escalate(root, capsys, "raise", NAME, "--by", level, *WORDS)
+    raise_to_architect(root, capsys)
     why = "the gateway belongs to another team"
     decided = ("--decision", "Path /", "--reason", why)
     told = [escalate(root, capsys, "resolve", NAME, "--by", "architect", *decided)[1]]
@@ -306,9 +310,7 @@ def test_second_resolution_is_refused(root: Path, capsys: pytest.CaptureFixture[
 def test_a_decision_goes_down_as_it_was_taken(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    escalate(root, capsys, "open", *message(root, BLOCKER))
-    for level in ("senior", "lead"):
-        escalate(root, capsys, "raise", NAME, "--by", level, *WORDS)
+    raise_to_architect(root, capsys)
     escalate(root, capsys, "resolve", NAME, "--by", "architect", "--decision", "Path /")
     before = (root / LOG).read_bytes()
     words = ("resolve", NAME, "--by", "lead", "--decision")
