@@ -20,6 +20,7 @@ from yolo_fs.evidence.facts import (
     PlanStatus,
     SourceCommit,
     plans_of,
+    shares_number,
     texts,
 )
 from yolo_fs.phase.gates import verdict_of
@@ -201,9 +202,8 @@ def _plan(
 
 def _is_of_department(facts: PhaseFacts, plan: PlanStatus, agent: str) -> bool:
     """Return whether an agent means this plan by its number, which another department may have."""
-    sharing = [other for other in plans_of(facts) if other.id == plan.id]
     named = department_said(agent) or DEFAULT_DEPARTMENT
-    return len(sharing) < 2 or named == plan.department
+    return named == plan.department or not shares_number(plans_of(facts), plan)
 
 
 def _named(facts: PhaseFacts, summary: Mapping[str, Any]) -> Iterator[SourceCommit]:

@@ -532,7 +532,7 @@ def key_of_task(plans: Iterable[Plan], plan: Plan, task: str) -> str:
     return f"{plan.department} " * shares_number(plans, plan) + f"{plan.id}/{task}"
 
 
-def shares_number(plans: Iterable[Plan], plan: Plan) -> bool:
+def shares_number(plans: Iterable[Plan], plan: Plan | PlanStatus) -> bool:
     """Return whether another department has a plan of the same number."""
     return any(each.id == plan.id and each.department != plan.department for each in plans)
 

@@ -30,6 +30,7 @@ from yolo_fs.evidence.facts import (
     PlanStanding,
     PlanStatus,
     plans_of,
+    shares_number,
     texts,
 )
 from yolo_fs.phase.gate_status import GateSource, MissingEvidence
@@ -87,8 +88,9 @@ def name_plan(facts: PhaseFacts, plan: PlanId, department: Dept) -> str:
     """Return the graph's name of a department's plan: its number, and after the department's prefix
     where several departments have a plan of that number.
     """
-    owners = [each.department for each in facts.plans if each.id == plan]
-    is_shared = len(owners) > 1 and department in owners
+    plans = plans_of(facts)
+    own = next((each for each in plans if (each.id, each.department) == (plan, department)), None)
+    is_shared = own is not None and shares_number(plans, own)
     return f"{DEPARTMENT_BY_NAME[department].prefix if is_shared else ''}{plan}"
 
 
@@ -218,10 +220,11 @@ class _WaitSources:
         """Yield the plans that a department means by a number: its own, else that of each other."""
         plan = PlanId.parse(need)
         owners = self.owners.get(plan, ()) if plan else ()
-        for owner in (department,) if department in owners else owners:
-            yield name_plan(self.phase.facts, PlanId(*need.split("-")), owner)
-        if not owners:
+        if plan is None or not owners:
             yield need
+            return
+        for owner in (department,) if department in owners else owners:
+            yield name_plan(self.phase.facts, plan, owner)
 
     def of_gates(self) -> Iterator[Wait]:
         """Yield which departments, or which of their Leads, owe evidence to a closed gate."""
