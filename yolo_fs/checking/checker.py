@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from yolo_fs.artifacts.classify import PLAN_SUFFIX, place_of_name, plans_named
+from yolo_fs.artifacts.classify import place_of_name, plans_named
 from yolo_fs.artifacts.examine import (
     Understood,
     commits_mentioned,
@@ -152,12 +152,8 @@ class Checker:
     def plans_beside(self, place: Place, snapshot: Snapshot) -> dict[str, PlanFacts]:
         """Return the facts of the other plans in the folder of a plan, by their ids."""
         plans: dict[str, PlanFacts] = {}
-        for name in snapshot.names(place.folder):
-            if name == place.name or not name.endswith(PLAN_SUFFIX):
-                continue
-            other = place_of_name(name)
-            path = f"{place.folder}/{name}" if place.folder else name
-            if other and (facts := self._plan_facts(path, snapshot)):
+        for other in _places_beside(place, snapshot, "plan"):
+            if other.name != place.name and (facts := self._plan_facts(other.path, snapshot)):
                 plans[str(other.plan)] = facts
         return plans
 
