@@ -338,19 +338,33 @@ def with_turns(
     behind: Mapping[Dept, GateStatus | None],
     alarms: Sequence[Alarm],
 ) -> PhaseStatus:
-    """Return the phase with who has to act in it.
+    """Return the phase with who has to act in it, and what each does.
 
     `behind`: departments that wait at a gate, with the gate where it is more than another's
     completion. Nobody is sent past it.
     """
+    status_of_phase = _with_agents(facts, folded, behind, alarms)
+    departments = tuple(
+        status._replace(next=_say_deed(status.next)) for status in status_of_phase.departments
+    )
+    return status_of_phase._replace(departments=departments, next=_say_deed(status_of_phase.next))
+
+
+def _with_agents(
+    facts: PhaseFacts,
+    folded: PhaseStatus,
+    behind: Mapping[Dept, GateStatus | None],
+    alarms: Sequence[Alarm],
+) -> PhaseStatus:
+    """Return the phase with who has to act in it, for `with_turns`."""
     open_ = tuple(loop for loop in loops(loop_facts(facts)) if not loop.is_over)
     turns = _Turns(facts, open_, alarms)
     if unsure := _turn_to_clarify_intent(facts, folded):
         nobody = tuple(status._replace(next=None) for status in folded.departments)
-        return folded._replace(departments=nobody, next=_say_deed(unsure))
+        return folded._replace(departments=nobody, next=unsure)
     if folded.next is not None and folded.next.step == "po":
         waiting = tuple(status._replace(next=None) for status in folded.departments)
-        return folded._replace(departments=waiting, next=_say_deed(turns.of_phase(folded.next)))
+        return folded._replace(departments=waiting, next=turns.of_phase(folded.next))
     departments = tuple(
         status._replace(next=turns.of_department(status)) for status in folded.departments
     )
@@ -366,11 +380,7 @@ def with_turns(
     turn = turns.of_delivery() or turn
     if turn and turn.step == "integration_gate":
         turn = _turn_after_failed_patch(open_) or _turn_to_repair_integration(facts) or turn
-    with_deeds = tuple(
-        status._replace(next=_say_deed(status.next)) if status.next else status
-        for status in departments
-    )
-    return folded._replace(departments=with_deeds, next=_say_deed(turn) if turn else None)
+    return folded._replace(departments=departments, next=turn)
 
 
 def _turn_after_failed_patch(open_: Sequence[LoopProgress]) -> Next | None:
@@ -439,10 +449,9 @@ _DOES = {
     (Loop.QA, Role.QA_CODE): "verifies again",
     (Loop.CODE_REVIEW, Role.DEV): "fixes what the review of {of} has found",
     (Loop.CODE_REVIEW, Role.SENIOR): "reviews {of}",
-    (
-        Loop.CODE_REVIEW,
-        Role.LEAD,
-    ): "accepts {of} with known issues, or escalates it to the Architect",
+    (Loop.CODE_REVIEW, Role.LEAD): (
+        "accepts {of} with known issues, or escalates it to the Architect"
+    ),
     (Loop.POST_TASK, Role.DEV): "fixes {of}",
     (Loop.POST_PLAN, Role.DEV): "fixes {of}",
     (Loop.QA, Role.ARCHITECT): "re-evaluates the design",
@@ -485,12 +494,14 @@ _DOES_IN_STEP: Mapping[tuple[str, str], str] = {
 """What a role does in a step whose name says no deed, or that of somebody else."""
 
 
-def _say_deed(turn: Next) -> Next:
+def _say_deed(turn: Next | None) -> Next | None:
     """Return a turn with what its agent does, where the step's name does not say it."""
+    if turn is None or turn.act or turn.task:
+        return turn
     row = AGENT_BY_NAME.get(turn.agent)
     role = row.role.value if row else turn.agent
     does = _DOES_IN_STEP.get((turn.step, role))
-    return turn if turn.act or does is None or turn.task else turn._replace(act=does)
+    return turn._replace(act=does) if does else turn
 
 
 def _about_tasks(turn: Next, tasks: Sequence[str], does: str) -> Next:
