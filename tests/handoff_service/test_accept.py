@@ -136,6 +136,8 @@ def test_receiver_on_another_branch_stops_until_it_switches(team: Team) -> None:
     assert (handed.findings[0].line, f"git switch {BRANCH}" in handed.findings[0].hint) == (8, True)
     assert f"'status: archived' in meta of {README}" in handed.findings[0].hint
     assert handed.mender == "executor"
+    (team.root / ".yolo-planning").mkdir(exist_ok=True)
+    assert "executor has to mend it" in as_text(resume(str(team.root)))
     team.git("switch", "-q", BRANCH)
     assert team.check().role == "executor"
 
