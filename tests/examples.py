@@ -56,7 +56,7 @@ class Example:
 def expected_reason(path: Path) -> Reason | None:
     """Return the first error that the name of an example asks for."""
     is_good = path.parent.name == "ok"
-    return None if is_good else Reason(path.name.partition("__")[0])
+    return None if is_good else Reason.of(path.name.partition("__")[0])
 
 
 def kind_of_example(path: Path) -> Kind:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import functools
 import os
 import pty
 import select
@@ -185,15 +186,15 @@ def record(scenes: Sequence[Scene], home: Path) -> list[Frame]:
     }  # fmt: skip
     (home / "draft.jsonl").write_text(DRAFT)
     (home / "mended.jsonl").write_text(MENDED)
-    prepared = {"cwd": home, "env": environment, "check": True}
-    subprocess.run(["bash", "-ec", PREPARED], stdout=subprocess.DEVNULL, **prepared)
+    run_in_home = functools.partial(subprocess.run, cwd=home, env=environment, check=True)
+    run_in_home(["bash", "-ec", PREPARED], stdout=subprocess.DEVNULL)
     try:
         screen = Screen(home / FOLDER, environment)
         for scene in scenes:
             screen.play(scene)
         screen.close()
     finally:
-        subprocess.run(["yolo-fs", "stop", "-q", "-C", "shop"], **prepared)
+        run_in_home(["yolo-fs", "stop", "-q", "-C", "shop"])
     return screen.frames
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,7 +46,7 @@ class Crew:
         self.heard: list[str] = []
         self.looks_at_files = False
         self.repository = Repository(str(team.root))
-        monkeypatch.setattr(heartbeats.time, "time", lambda: self.clock.now.wall.timestamp())
+        monkeypatch.setattr(time, "time", lambda: self.clock.now.wall.timestamp())
         self.restart()
 
     def restart(self) -> None:

@@ -171,11 +171,11 @@ def test_what_needs_a_phase_says_alike_that_there_is_no_planning_tree(
         subprocess.run(["git", "-c", "user.name=Ada", "-c", "user.email=a@x", *words], check=True)
     monkeypatch.chdir(root)
     told = {}
-    for words in OF_A_PHASE:
+    for line in OF_A_PHASE:
         err = io.StringIO()
         with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()):
-            code = run(words.split())
-        told[words] = (code, err.getvalue().partition("\n")[0])
+            code = run(line.split())
+        told[line] = (code, err.getvalue().partition("\n")[0])
     says = "yolo-fs: not_initialised: there is no planning tree here"
     assert {*told.values()} == {(Exit.NOT_HERE, says)}, told
     assert not (root / ".yolo-planning").exists(), "nothing was made on the way"

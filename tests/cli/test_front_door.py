@@ -276,7 +276,7 @@ def test_a_session_of_a_role_that_is_not_there_begins_and_is_warned(
 def test_every_name_of_the_protocol_is_explained_even_without_a_repository(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sorts = {
+    sorts: dict[str, list[str]] = {
         "reason": [reason.value for reason in Reason],
         "file": [*KINDS, "critique.jsonl", "fe-critique.jsonl", "01-02.plan.jsonl"],
         "step": [name for step in STEPS for name in (step.key, step.number)],

@@ -23,8 +23,8 @@ from tests.e2e.artifacts import artifact
 from yolo_fs.cli.main import run
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.hooks import HOST_BY_NAME
-from yolo_fs.system.store import is_odd
-from yolo_fs.workspace.own_files import SETUP_PARTS, Damaged, own_files
+from yolo_fs.system.store import Damaged, is_odd
+from yolo_fs.workspace.own_files import SETUP_PARTS, own_files
 
 ALL = os.environ.get("YOLO_OWN_FILES") == "all"
 FEW = 1

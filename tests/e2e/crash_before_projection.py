@@ -21,7 +21,6 @@ from tests.support.forked import import_all
 from yolo_fs.cli.main import run
 from yolo_fs.daemon import coordinator
 from yolo_fs.daemon.coordinator import Coordinator
-from yolo_fs.git import obstacles
 from yolo_fs.git.commit import Committer
 from yolo_fs.progress import state_files as projector
 from yolo_fs.progress import state_files as states
@@ -81,7 +80,6 @@ def _child(order: dict[str, Any]) -> None:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     coordinator._now = lambda: datetime.fromtimestamp(BEGIN_S + 10 * _commits(), UTC)  # type: ignore[assignment]
-    obstacles._CALM_NS = 0  # nobody else works here, and a restored index is always a fresh one
     fate = Fate(order["dies_at"], order["notes"])
     fate.after(Committer, "commit")
     fate.around(states, "write_json")

@@ -10,15 +10,17 @@ from yolo_fs.daemon import daemon, follower
 from yolo_fs.daemon.duties import Duty
 
 NAME = "FAILING_DUTY"
+_ALL: tuple[Duty[Any], ...] = (*daemon.DUTIES, *follower.FOLLOWING)
+DUTIES = tuple(duty.name for duty in _ALL)
+"""The names of the duties of the daemon and of its observer."""
 
 
 def prepare() -> None:
     from yolo_fs.observer import following
 
-    names = [duty.name for duty in (*daemon.DUTIES, *follower.FOLLOWING)]
-    assert os.environ[NAME] in names
+    assert os.environ[NAME] in DUTIES
     daemon.DUTIES = with_a_fault(daemon.DUTIES)
-    following.FOLLOWING = with_a_fault(follower.FOLLOWING)
+    following.FOLLOWING = with_a_fault(follower.FOLLOWING)  # type: ignore[attr-defined]
 
 
 def with_a_fault(duties: tuple[Duty[Any], ...]) -> tuple[Duty[Any], ...]:

@@ -10,11 +10,9 @@ import pytest
 
 from tests.e2e.artifacts import artifact
 from tests.e2e.daemon import Daemon, until
-from tests.e2e.failing_duty import NAME
+from tests.e2e.failing_duty import DUTIES, NAME
 from tests.e2e.repo import Repo
-from yolo_fs.daemon.daemon import DUTIES
 from yolo_fs.daemon.duties import LONGEST_SLEEP_S
-from yolo_fs.daemon.follower import FOLLOWING
 from yolo_fs.git.packs import REST_MOST
 from yolo_fs.system import IS_LINUX
 
@@ -23,9 +21,7 @@ ALONE = ("observer",) if IS_LINUX else ("observer", "retries")
 without an observer nobody says that the daemon is ready."""
 
 
-@pytest.mark.parametrize(
-    "duty", [duty.name for duty in (*DUTIES, *FOLLOWING) if duty.name not in ALONE]
-)
+@pytest.mark.parametrize("duty", [name for name in DUTIES if name not in ALONE])
 def test_a_failing_duty_costs_no_other(repo: Repo, start: Callable[..., Daemon], duty: str) -> None:
     repo.configure(rescan_s=3600)  # no scan makes up for what the failing duty leaves undone
     daemon = start(repo, prepare="tests.e2e.failing_duty:prepare", **{NAME: duty})

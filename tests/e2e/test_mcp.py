@@ -21,8 +21,9 @@ from tests.support.teams import EXAMPLES, Team
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Exit
 from yolo_fs.mcp.parameters import ANSWERS
+from yolo_fs.mcp.refusal import ToolRefusedError
 from yolo_fs.mcp.spelling import name_tools
-from yolo_fs.mcp.tools import ToolRefusedError, with_errors_as_text
+from yolo_fs.mcp.tools import with_errors_as_text
 
 if TYPE_CHECKING:  # a second of imports, which only the worker that runs these tests shall wait for
     from mcp.client import Client

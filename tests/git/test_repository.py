@@ -421,7 +421,7 @@ def test_the_files_between_two_commits_are_those_that_differ(user: User, engine:
     for pair in ((one, other), (other, one), (one, None), (None, other), (one, one)):
         before, after = (repository.files_at(commit, "d") for commit in pair)
         differing = {path for path in before | after if before.get(path) != after.get(path)}
-        assert sorted(repository.files_between(*pair, "d")) == sorted(differing)
+        assert sorted(repository.files_between(pair[0], pair[1], "d")) == sorted(differing)
     assert list(repository.files_between(one, other, "beside")) == []
 
 

@@ -67,7 +67,7 @@ def test_good_chat_is_read(case: Path) -> None:
 @pytest.mark.parametrize("case", cases("bad"), ids=lambda case: case.stem)
 def test_bad_chat_is_refused_for_the_reason_in_its_name(case: Path) -> None:
     first = errors(read(case.read_bytes(), case.name)[1])[0]
-    assert (first.reason, first.path) == (Reason(case.name.partition("__")[0]), case.name)
+    assert (first.reason, first.path) == (Reason.of(case.name.partition("__")[0]), case.name)
     assert first.expected
 
 

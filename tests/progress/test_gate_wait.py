@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -320,7 +321,7 @@ def test_what_the_look_raised_there_is_raised_here(tmp_path: Path) -> None:
 def test_a_look_that_ends_without_an_answer_is_a_defect(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(waiting.sys, "executable", "false")
+    monkeypatch.setattr(sys, "executable", "false")
     with pytest.raises(YoloError) as raised:
         look_aside(str(tmp_path), "1", ["ux-complete"])
     assert raised.value.reason is Reason.INTERNAL_ERROR

@@ -29,7 +29,8 @@ from tests.support.teams import Team
 from yolo_fs.cli import statusline_fast
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Exit, Reason, YoloError
-from yolo_fs.mcp.tools import ToolRefusedError, Tools
+from yolo_fs.mcp.refusal import ToolRefusedError
+from yolo_fs.mcp.tools import Tools
 from yolo_fs.phase.report import Audience, as_text
 from yolo_fs.reports.resume import resume
 from yolo_fs.system import failpoint

@@ -18,8 +18,8 @@ TRIED = EXAMPLES or 10 * len(MISMATCHES)
 
 
 def missing_in(phase: Phase) -> Iterator[str]:
-    for one in (*phase.progress.departments, phase.progress):
-        for step in one.steps:
+    for steps in (*(each.steps for each in phase.progress.departments), phase.progress.steps):
+        for step in steps:
             yield from step.missing
 
 

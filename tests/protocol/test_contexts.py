@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from yolo_fs.protocol.contexts import BUDGETS, CONTEXT_BY_ROLE, FILTERS, Cut, Section, budget_of
-from yolo_fs.protocol.departments import Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 
 SPEC = json.loads((Path(__file__).parents[2] / "fixtures/spec/contexts.json").read_text())
@@ -18,7 +17,7 @@ OURS = {"must_have", "key_decisions"}
 
 
 def sections(role: str) -> tuple[Section, ...]:
-    return CONTEXT_BY_ROLE[Role(role)].sections
+    return CONTEXT_BY_ROLE[role].sections
 
 
 @pytest.mark.parametrize("role", SPEC["sections"])

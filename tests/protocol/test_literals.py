@@ -22,7 +22,8 @@ TABLES = {
 NAMES = (
     {row.name.value for row in WORKING}
     | {row.prefix for row in WORKING if row.prefix}
-    | {row.name for row in (*GATES, *WAVE_GATES)}
+    | {row.name for row in GATES}
+    | {row.name for row in WAVE_GATES}
     | {row.file for row in SENTINELS}
 )
 LOOKED_UP = {"of_kind", "lines_of"}

@@ -57,7 +57,7 @@ def test_bad_envelope_fails_for_the_reason_in_its_name(path: Path) -> None:
     value = json.loads(path.read_text(encoding="utf-8"))
     envelope, _ = read_envelope(value)
     assert envelope is None
-    assert errors_of(value)[0][0] == Reason(path.stem.partition("__")[0])
+    assert errors_of(value)[0][0] == Reason.of(path.stem.partition("__")[0])
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "error"])

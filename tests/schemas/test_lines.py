@@ -75,7 +75,7 @@ def cases(folder: str) -> list[Any]:
 
 
 def reason_in(file: Path) -> Reason:
-    return Reason(file.stem.partition("__")[0])
+    return Reason.of(file.stem.partition("__")[0])
 
 
 def records(artifact: Artifact, file: Path) -> list[dict[str, Any]]:

@@ -168,7 +168,7 @@ def test_good_example_is_read_without_any_fault(path):
 )
 @pytest.mark.parametrize("path", BAD, ids=_name)
 def test_bad_example_fails_for_the_reason_in_its_name(path):
-    assert _errors(_load(path))[:1] == [Reason(path.stem.partition("__")[0])]
+    assert _errors(_load(path))[:1] == [Reason.of(path.stem.partition("__")[0])]
 
 
 @pytest.mark.parametrize("path", BAD, ids=_name)

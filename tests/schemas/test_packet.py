@@ -66,7 +66,7 @@ def test_good_handoff_is_read(path: Path) -> None:
 def test_bad_handoff_fails_for_the_reason_in_its_name(path: Path) -> None:
     shaped, faults = read(path)
     assert shaped is None
-    assert next(f.reason for f in faults if f.level is Level.ERROR) == Reason(
+    assert next(f.reason for f in faults if f.level is Level.ERROR) == Reason.of(
         path.stem.partition("__")[0]
     )
 

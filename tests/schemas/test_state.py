@@ -68,7 +68,7 @@ def test_bad_state_fails_for_the_reason_in_its_name(path: Path) -> None:
     value = json.loads(path.read_text(encoding="utf-8"))
     shaped, faults = check(SHAPES[path.parent.parent.name], value)
     assert shaped is None
-    assert next(f.reason for f in faults if f.level is Level.ERROR) == Reason(
+    assert next(f.reason for f in faults if f.level is Level.ERROR) == Reason.of(
         path.stem.partition("__")[0]
     )
 

@@ -15,11 +15,10 @@ import anyio
 import click
 
 from tests.e2e.artifacts import PLANNING
+from tests.e2e.failing_duty import DUTIES
 from tests.support.teams import EXAMPLES
 from yolo_fs.cli.main import yolo_fs
 from yolo_fs.compat.scripts import SCRIPTS
-from yolo_fs.daemon.daemon import DUTIES
-from yolo_fs.daemon.follower import FOLLOWING
 from yolo_fs.mcp.server import Server
 from yolo_fs.protocol.hooks import GIT_HOOKS, HOSTS
 from yolo_fs.system.warm_path import ASKED_BY_GIT, HOOK_IN_FULL
@@ -117,7 +116,7 @@ def every_door(root: str) -> list[Door]:
             "resource": resources(server),
             "prompt": prompts(server),
             "address": addresses(site),
-            "duty": [duty.name for duty in (*DUTIES, *FOLLOWING)],
+            "duty": list(DUTIES),
         }
     finally:
         for reader in site._readers:  # nobody follows the events of a site that is not served

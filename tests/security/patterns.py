@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dataclasses
 import importlib
 import json
 import re
@@ -117,9 +118,10 @@ def _imported(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, Path]]:
 def _walked_through(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, str]]:
     """Yield the variable of each loop over a table, and the table."""
     for node in nodes:
-        is_loop = isinstance(node, ast.For | ast.comprehension)
-        if is_loop and isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Name):
-            yield node.target.id, node.iter.id
+        if isinstance(node, ast.For | ast.comprehension):
+            variable, table = node.target, node.iter
+            if isinstance(variable, ast.Name) and isinstance(table, ast.Name):
+                yield variable.id, table.id
 
 
 def _values_of(path: Path, call: ast.Call, method: str) -> tuple[str | bytes, int]:
@@ -173,8 +175,8 @@ def _within(value: object, place: str, seen: set[int]) -> Iterator[Pattern]:
         return
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         value = value._asdict()
-    elif hasattr(type(value), "__dataclass_fields__"):
-        value = {name: getattr(value, name, None) for name in type(value).__dataclass_fields__}
+    elif dataclasses.is_dataclass(kind := type(value)):
+        value = {each.name: getattr(value, each.name, None) for each in dataclasses.fields(kind)}
     if isinstance(value, Mapping):
         for key, each in list(value.items()):
             if key in ("pattern", "patterns") and isinstance(each, str | bytes):

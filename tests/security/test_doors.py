@@ -25,7 +25,6 @@ from tests.security.place import Place
 from tests.security.things import GROUPS, Thing, own_names
 from tests.support.sample import ALL, sample_of
 from yolo_fs.cli import gate, main
-from yolo_fs.daemon.duties import Duty
 from yolo_fs.mcp import server
 from yolo_fs.mcp.server import Server
 from yolo_fs.protocol.hooks import HOSTS
@@ -176,7 +175,7 @@ def new_script(patch: pytest.MonkeyPatch) -> None:
 
 
 def new_duty(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(known, "DUTIES", (*known.DUTIES, Duty("example", lambda _: None)))
+    patch.setattr(known, "DUTIES", (*known.DUTIES, "example"))
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def _orders() -> socket.socket:
             [sys.executable, "-P", "-m", "tests.support.forked"],
             cwd=ROOT,
             env=env | {"PYTHONPATH": str(ROOT)},
-            stdin=theirs,
+            stdin=theirs.fileno(),
         )
 
     def end() -> None:

@@ -162,7 +162,7 @@ class HttpBackend(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Say what was wrong, and with which request: a test that fails shows it."""
-        print(format % args, repr(self.raw_requestline), file=sys.stderr)
+        print(format % args, repr(self.requestline), file=sys.stderr)
 
 
 @contextmanager

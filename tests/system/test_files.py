@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import shutil
@@ -172,7 +173,7 @@ def test_what_is_refused_is_not_even_opened(
     opened: list[object] = []
     real_open = os.open
     monkeypatch.setattr(
-        files.os,
+        os,
         "open",
         lambda name, *rest, **more: opened.append(name) or real_open(name, *rest, **more),
     )
@@ -198,7 +199,7 @@ def test_a_file_replaced_between_the_look_and_the_opening_is_refused(
             make(tmp_path / "x")
         return real_open(name, flags, dir_fd=dir_fd)
 
-    monkeypatch.setattr(files.os, "open", replace_and_open)
+    monkeypatch.setattr(os, "open", replace_and_open)
 
     assert reason(read(str(tmp_path), "x", LIMIT)) is Reason.NOT_REGULAR
 
@@ -220,7 +221,7 @@ def test_a_file_replaced_as_it_is_opened_is_read_anew(
             (tmp_path / "new").replace(tmp_path / "x")
         return opened
 
-    monkeypatch.setattr(files.os, "open", open_and_replace)
+    monkeypatch.setattr(os, "open", open_and_replace)
 
     found = read(str(tmp_path), "x", LIMIT)
     if is_removed:
@@ -335,7 +336,7 @@ def test_a_file_that_grows_during_the_read_stays_within_the_limit(
             file.write(b"y" * 5000)
         return real_read(fd, size)
 
-    monkeypatch.setattr(files.os, "read", read_and_grow)
+    monkeypatch.setattr(os, "read", read_and_grow)
 
     assert reason(read(str(tmp_path), "x", 9000)) is Reason.FILE_TOO_LARGE
 
@@ -350,7 +351,7 @@ def test_a_change_during_the_read_is_seen(tmp_path: Path, monkeypatch: pytest.Mo
             (tmp_path / "x").write_bytes(b"new and longer\n")
         return data
 
-    monkeypatch.setattr(files.os, "read", read_then_change)
+    monkeypatch.setattr(os, "read", read_then_change)
     found = read(str(tmp_path), "x", LIMIT)
 
     assert isinstance(found, Content)
@@ -366,7 +367,7 @@ def test_a_read_that_fails_is_a_finding(tmp_path: Path, monkeypatch: pytest.Monk
             return true_read(descriptor, size)  # a thread that another test has left
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(files.os, "read", fail)
+    monkeypatch.setattr(os, "read", fail)
 
     assert reason(read(str(tmp_path), "x", LIMIT)) is Reason.UNREADABLE
 
@@ -464,7 +465,7 @@ def test_an_open_writer_is_noticed_although_it_writes_nothing(tmp_path: Path) ->
 
 def test_without_leases_nothing_is_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x").write_bytes(b"{}\n")
-    monkeypatch.delattr(files.fcntl, "F_SETLEASE", raising=False)
+    monkeypatch.delattr(fcntl, "F_SETLEASE", raising=False)
 
     found = read(str(tmp_path), "x", LIMIT)
 
@@ -478,7 +479,7 @@ def test_a_refused_lease_proves_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     def refuse(*_: object) -> int:
         raise OSError(22, "Invalid argument")
 
-    monkeypatch.setattr(files.fcntl, "fcntl", refuse)
+    monkeypatch.setattr(fcntl, "fcntl", refuse)
     found = read(str(tmp_path), "x", LIMIT)
 
     assert isinstance(found, Content)

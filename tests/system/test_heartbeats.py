@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def test_work_is_noted_again_after_its_time_also_when_the_clock_was_set_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for now in (1_000.0, 1_000.0 + heartbeats.EVERY_S / 2, 1_001.0 + heartbeats.EVERY_S, 500.0):
-        monkeypatch.setattr(heartbeats.time, "time", lambda now=now: now)
+        monkeypatch.setattr(time, "time", lambda now=now: now)
         heartbeats.append_heartbeat(str(tmp_path), "pre-tool-use", "yolo-dev", "a1", "s1")
     assert [line["at"][17:19] for line in lines(tmp_path)] == ["40", "56", "20"]
 

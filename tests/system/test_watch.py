@@ -397,7 +397,8 @@ def test_a_missing_root_is_told_once_and_never_made(
 
 def test_a_dead_thread_is_noticed_and_replaced(root: Path, watcher: Watcher, seen: Seen) -> None:
     assert watcher._session is not None
-    for emitter in watcher._session._observer.emitters.copy():
+    session: Any = watcher._session
+    for emitter in session._observer.emitters.copy():
         emitter.stop()
         emitter.join()
     watcher.check()

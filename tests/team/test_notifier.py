@@ -67,7 +67,7 @@ class Waker:
         self._thread.stop()
 
     def heard(self, event: str) -> bool:
-        self._thread.tell(lambda name, _path, _data: self.told.append(name))
+        self._thread.emit_events(lambda name, _path, _data: self.told.append(name))
         return event in self.told
 
     def publish(self, *lines: str) -> None:

@@ -35,7 +35,7 @@ def main() -> int:
     began = time.monotonic()
     with ThreadPoolExecutor(given.at_once) as pool:
         orders = [(name, FAMILIES[name].count(given.size)) for name in given.family or FAMILIES]
-        done = pool.map(lambda order: _in_a_process(*order, place, given.seed), orders)
+        done = pool.map(lambda order: _in_a_process(order[0], order[1], place, given.seed), orders)
         tallies = list(watched(done, "families", lambda _: len(orders)))
     print(render(_table(tallies, time.monotonic() - began)))
     for tally in tallies:

@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -120,7 +120,7 @@ class Journal:
         type_: str | None = None,
         *,
         poll_s: float = 0.2,
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Generator[dict[str, Any], None, None]:
         """Yield the events above `since`, then each new one, until `stop` is set and all read."""
         sieve = _Sieve(since, type_)
         sources: list[_In] = []
