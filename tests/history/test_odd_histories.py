@@ -83,6 +83,39 @@ def test_a_verdict_that_goes_back_to_a_former_content_and_forward_again_is_the_o
         assert turn_of(one.phase()) == turn
 
 
+@pytest.mark.parametrize("way", ["moved", "removed", "mode"])
+def test_a_verdict_that_comes_back_as_it_was_has_judged_nothing_since(
+    tmp_path: Path, way: str
+) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    path, aside = f"{FOLDER}/qa-code.jsonl", f"{FOLDER}/qa-code.before.txt"
+    said = text_of(one, "qa-code.jsonl")
+    if way == "moved":
+        git(one.root, "mv", path, aside)
+    elif way == "removed":
+        git(one.root, "rm", "-q", path)
+    if way != "mode":
+        git(one.root, "commit", "-q", "-m", "chore: away")
+        assert turn_of(one.phase()) == ("qa-code", "qa")
+    puts(one, {"../../../backend/a.ts": "later\n"}, "fix(01-01): T1 do backend")
+    others = ("code-review.jsonl", "verification.jsonl", "security-audit.jsonl")
+    puts(one, {name: re.sub("202[6-9]", "2030", text_of(one, name)) for name in others})
+    if way == "moved":
+        git(one.root, "mv", aside, path)
+    elif way == "removed":
+        git(one.root, "checkout", "-q", one.commits[-1], "--", path)
+    else:
+        git(one.root, "update-index", "--chmod=+x", path)
+    git(one.root, "commit", "-q", "-m", "chore: back")
+    assert text_of(one, "qa-code.jsonl") == said
+    phase = one.phase()
+    assert turn_of(phase) == ("qa-code", "qa")
+    (step,) = (each for each in phase.progress.departments[0].steps if each.step.key == "qa")
+    assert "qa-code.jsonl is older than source of 01-01" in str(step.missing)
+    puts(one, {"qa-code.jsonl": re.sub("202[6-9]", "2030", said)})
+    assert turn_of(one.phase()) == SIGNS_OFF
+
+
 def test_a_plan_that_goes_back_to_a_former_content_and_forward_again_is_verified_again(
     tmp_path: Path,
 ) -> None:

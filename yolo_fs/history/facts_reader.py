@@ -980,8 +980,8 @@ class FactsReader:
             yield filed
 
     def _given_by(self, place: Place, blob: str) -> PathChange:
-        """Return the commit that gave a file its content. A verdict that a revert or a merge brings
-        back is as old as it was: nobody has judged again. So is what was only moved.
+        """Return the commit that gave a file its content. A verdict that comes back as it was, by a
+        revert, a merge or a move, is as old as it was: nobody has judged again.
         """
         path, last = place.path, self.history_index.last_change(place.path)
         is_verdict = place.artifact.kind in JUDGED_BY
@@ -1007,9 +1007,24 @@ class FactsReader:
             if (counts_reverts or not change.is_restoring) and self._has_brought(change)
         ]
         made = self._blobs_after(given)
-        same = [change for change in given if made[change.oid] == blob]
+        told = given if counts_reverts else self._without_repeats(given, made)
+        same = [change for change in told if made[change.oid] == blob]
         written = [change for change in same if len(self._repository.parents(change.oid)) < 2]
         return max(written or same, key=_position_of, default=None)
+
+    def _without_repeats(
+        self, changes: Iterable[PathChange], blobs: Mapping[str, str | None]
+    ) -> Iterator[PathChange]:
+        """Yield the changes of a path, but for those by which it says again what it said last on
+        their line: it was removed and put back, or only its mode changed.
+        """
+        said = NO_CHANGE
+        for change in changes:
+            blob = blobs[change.oid]
+            is_said = blob is not None and blob == blobs.get(said.oid)
+            if not (is_said and self._repository.is_ancestor(said.oid, change.oid)):
+                said = change if blob else said
+                yield change
 
     def _without_copies(
         self, changes: Iterable[PathChange], blobs: Mapping[str, str | None]
