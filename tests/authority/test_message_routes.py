@@ -114,8 +114,21 @@ def test_a_refused_message_is_told_its_way(
 @pytest.mark.proves("000:394b")
 def test_messages_of_teammates_are_refused_in_task_mode() -> None:
     dev, lead = find_actor("dev"), find_actor("lead")
-    assert not may_send(dev, lead, "task_claim", team_mode="task").allowed
-    assert may_send(dev, lead, "task_claim", team_mode="teammate").allowed
+    task, teammate = (Switches(config_from({"team_mode": mode})) for mode in ("task", "teammate"))
+    assert not may_send(dev, lead, "task_claim", task).allowed
+    assert may_send(dev, lead, "task_claim", teammate).allowed
+
+
+@pytest.mark.proves("000:451")
+def test_progress_is_sent_by_the_lead_of_one_department_and_read_from_the_files_of_several() -> (
+    None
+):
+    lead, go = find_actor("lead"), find_actor("go.md")
+    assert may_send(lead, go, "phase_progress", Switches(config_from({}))).allowed
+    several = Switches(config_from({"departments": {"frontend": True}}))
+    answer = may_send(lead, go, "phase_progress", several)
+    assert not answer.allowed and ".dept-status-{dept}.json" in answer.rule
+    assert answer.ask == ("yolo-fs dept update",)
 
 
 # --- what files show ---

@@ -163,6 +163,31 @@ def test_the_message_of_a_dev_claims_its_files_and_makes_it_a_teammate(
     assert {"dev-1", "dev-2"} <= set(re.findall(r"dev-\d", json.dumps(asked)))
 
 
+@pytest.mark.proves("000:394b")
+def test_a_claim_in_task_mode_is_refused_wherever_it_is_heard(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team.config({"team_mode": "task"})
+    team.user_commits("chore(repo): begin", ".")
+    told = {
+        "type": "task_claim", "task_id": "T1", "plan_id": "01-02", "files": ["src/a.ts"],
+        "claimed_at": "2026-02-17T10:30:00Z",
+    }  # fmt: skip
+    message = str(team.file("claim.json", json.dumps(told)))
+    for words in (
+        ("message", "route", "--from", "dev", "--to", "lead", "--type", "task_claim"),
+        ("message", "check", message),
+        ("agent", "note", message, "--as", "dev-1"),
+        ("agent", "shutdown", "--reason", "phase_complete"),
+    ):
+        capsys.readouterr()
+        assert run([*words, "-C", str(team.root)]) == 1, words
+        told_of = capsys.readouterr()
+        assert "team_mode=teammate only" in told_of.out + told_of.err, words
+    assert run(["task", "claims", "--json", "-C", str(team.root)]) == 0
+    assert json.loads(capsys.readouterr().out)["data"] == []
+
+
 def test_a_message_claims_no_task_that_no_plan_has(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -114,7 +114,7 @@ class Access:
         kind = parse_message(data, "", settings.limits, settings.mode, departments).type
         if not kind:
             return answer
-        return may_send(sender, receiver, kind, team_mode=self.config.team_mode)
+        return may_send(sender, receiver, kind, Switches(self.config))
 
     def check_verb(self, name: str, agent: str, department: str = "") -> None:
         """Refuse a verb of ours to an agent that may not run it, as the hooks of hosts do.

@@ -24,20 +24,23 @@ from yolo_fs.authority.actors import (
     reports_to,
 )
 from yolo_fs.core.reasons import Finding, Reason, YoloError, safe
-from yolo_fs.evidence.facts import PhaseFacts
+from yolo_fs.evidence.facts import PhaseFacts, Switches
 from yolo_fs.protocol.departments import WORKING_NAMES, Dept, Mode, Role, barrier_between
 from yolo_fs.schemas.messages.catalogue import MESSAGES, Direction, Message
 
 
 def may_send(
-    sender: Actor, receiver: Actor, kind: str, *, team_mode: str = "auto"
+    sender: Actor, receiver: Actor, kind: str, switches: Switches | None = None
 ) -> AccessDecision:
-    """Return whether a message of a known type may go from one to the other."""
+    """Return whether a message of a known type may go from one to the other.
+
+    `switches`: None where no configuration is known.
+    """
     shape = MESSAGES[kind]
     if shape.direction is Direction.INTERNAL:
         return AccessDecision(False, f"{kind} is the Lead's own record and never sent.")
-    if shape.team_mode and team_mode not in ("auto", shape.team_mode):
-        return AccessDecision(False, f"{kind} occurs in team_mode={shape.team_mode} only.")
+    if switches and (refused := refuse_unused(kind, switches)):
+        return refused
     if not _is_leg(shape, sender.role, receiver.role):
         return _refuse_wrong_route(shape, kind, sender, receiver)
     if kind == "escalation":
@@ -47,6 +50,17 @@ def may_send(
     return _refuse_wrong_direction(shape, kind, sender, receiver) or AccessDecision(
         True, route_of(kind)
     )
+
+
+def refuse_unused(kind: str, switches: Switches) -> AccessDecision | None:
+    """Return the refusal of a message of a known type that a configuration has no use for."""
+    shape = MESSAGES[kind]
+    if shape.team_mode and switches.config.team_mode not in ("auto", shape.team_mode):
+        return AccessDecision(False, f"{kind} occurs in team_mode={shape.team_mode} only.")
+    if shape.replaced_by and switches.several_departments:
+        rule = f"{kind} is not sent where several departments work: {shape.replaced_by} has it."
+        return AccessDecision(False, rule, ("yolo-fs dept update",))
+    return None
 
 
 def route_of(kind: str) -> str:

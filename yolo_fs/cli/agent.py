@@ -17,10 +17,12 @@ from yolo_fs.agents.snapshot import AgentsObserver, AgentsSnapshot, shutdown_as_
 from yolo_fs.agents.totals import task_of
 from yolo_fs.artifacts.verdicts import Verdict
 from yolo_fs.authority.actors import check_agent
+from yolo_fs.authority.message_routes import refuse_unused
 from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, safe
 from yolo_fs.core.timestamps import local
+from yolo_fs.evidence.facts import Switches
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.protocol.roster import meant_agent
@@ -151,7 +153,8 @@ def shutdown(invocation: Invocation, *, reason: str, deadline: int, name: str) -
     """Ask the teammates to stop: notes the request, and prints the message to send to each of them.
 
     Each answers with 'agent note' of its shutdown_response. 'agent answers' shows who has, and what
-    is in no commit; after the deadline the daemon says once who is late. Nothing is ended.
+    is in no commit; after the deadline the daemon says once who is late. Nothing is ended. Exit 1
+    in team_mode=task, where there are no teammates.
     """
     message = {"type": REQUEST, "reason": reason, "deadline_seconds": deadline}
     if place_of(name)[0] is None:
@@ -160,7 +163,10 @@ def shutdown(invocation: Invocation, *, reason: str, deadline: int, name: str) -
         hint = f"{meant}A Lead, such as lead or fe-lead; owner or go.md for all agents."
         raise YoloError(Reason.UNKNOWN_NAME, f"unknown agent {safe(name)!r}", hint=hint)
     with Repository(invocation.start) as repository:
-        AgentJournal(repository.own_dir, load(repository.root).limits).add(
+        settings = load(repository.root)
+        if refused := refuse_unused(REQUEST, Switches(settings.config)):
+            raise YoloError(Reason.OUT_OF_LANE, refused.rule, exit_code=Exit.FINDINGS)
+        AgentJournal(repository.own_dir, settings.limits).add(
             name, f"SD-{os.urandom(4).hex()}", message
         )
     with _scene(invocation) as scene:

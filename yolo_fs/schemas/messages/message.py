@@ -61,6 +61,8 @@ class Message(Wire):
     receiver_departments: ClassVar[tuple[str, ...]] = WORKING_NAMES
     team_mode: ClassVar[str] = ""
     """The only team mode in which it occurs; empty when it occurs in each."""
+    replaced_by: ClassVar[str] = ""
+    """The file that says it where several departments work; empty when it is sent there as well."""
 
     type: str
     """Discriminator: the name of the message."""
@@ -99,6 +101,7 @@ class Message(Wire):
         sender_departments: tuple[str, ...] = WORKING_NAMES,
         receiver_departments: tuple[str, ...] = WORKING_NAMES,
         team_mode: str = "",
+        replaced_by: str = "",
     ) -> None:
         super().__init_subclass__()
         cls.sender = _as_tuple(sender)
@@ -108,6 +111,7 @@ class Message(Wire):
         cls.sender_departments = sender_departments
         cls.receiver_departments = receiver_departments
         cls.team_mode = team_mode
+        cls.replaced_by = replaced_by
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:

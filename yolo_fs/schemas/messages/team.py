@@ -367,7 +367,9 @@ class SummaryAggregation(
         return fault(Reason.STATE_CONFLICT, message, expected=expected, at="/status")
 
 
-class PhaseProgress(Message, sender="lead", receiver="orchestrator"):
+class PhaseProgress(
+    Message, sender="lead", receiver="orchestrator", replaced_by=".dept-status-{dept}.json"
+):
     """Progress within a phase, sent at each step for display and timeout calculation."""
 
     type: Literal["phase_progress"]
