@@ -19,7 +19,8 @@ from yolo_fs.evidence.facts import PhaseFacts, withdrawn_from
 from yolo_fs.evidence.judged import came_later, later_than
 from yolo_fs.git import history
 from yolo_fs.git.repository import Repository
-from yolo_fs.history import facts_reader as history_facts
+from yolo_fs.history import version_reader
+from yolo_fs.history.artifact_reader import ArtifactReader
 from yolo_fs.history.facts_reader import FactsReader, loop_facts, loops_of
 from yolo_fs.loops.facts import Loop, LoopProgress
 from yolo_fs.phase.phase import Phase
@@ -75,7 +76,7 @@ def test_what_artifacts_say_is_read_once_for_all_processes(
     in_every_form(team)
     before = facts_of(team, keep=True)
     assert {one.valid for phase in before for one in phase.filed} == {True, False}
-    monkeypatch.setattr(FactsReader, "_understood", refuse)
+    monkeypatch.setattr(ArtifactReader, "_parse", refuse)
     assert facts_of(team) == before
 
 
@@ -83,7 +84,7 @@ def test_what_was_kept_holds_for_no_other_content_and_no_other_settings(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     facts_of(team, keep=True)
-    monkeypatch.setattr(FactsReader, "_understood", refuse)
+    monkeypatch.setattr(ArtifactReader, "_parse", refuse)
     for policy in ({"legacy": True}, {"max_depth": 63}):
         config = team.root.parent / "no config" / "yolo-fs" / "config.json"
         config.parent.mkdir(parents=True, exist_ok=True)
@@ -292,7 +293,7 @@ def test_a_branch_that_goes_on_from_its_merge_has_the_order_of_the_main_line(tea
     with Repository(str(team.root)) as repository:
         at_work = FactsReader(repository, load(repository.root))
         at_work.facts(team.head())
-        (before,) = at_work.past_of(path)
+        (before,) = at_work.versions_of(path)
         branch = team.git("branch", "--show-current")
         team.git("checkout", "-q", "main-line")
         team.file("src/other.ts", "1\n")
@@ -303,9 +304,9 @@ def test_a_branch_that_goes_on_from_its_merge_has_the_order_of_the_main_line(tea
         begins = FactsReader(repository, load(repository.root))
         for one in (at_work, begins):
             one.facts(team.head())
-        (after,) = at_work.past_of(path)
+        (after,) = at_work.versions_of(path)
         assert after.position > before.position
-        assert at_work.past_of(path) == begins.past_of(path)
+        assert at_work.versions_of(path) == begins.versions_of(path)
 
 
 @pytest.mark.proves("002:121")
@@ -530,10 +531,10 @@ def test_versions_that_are_asked_for_at_once_are_those_found_one_by_one(
             found = loop_facts(facts, phase, 0)
             return [(each, one) for each, some in found.versions.items() for one in some]
 
-    monkeypatch.setattr(history_facts, "_MADE_FEW", 1_000)
+    monkeypatch.setattr(version_reader, "_MADE_FEW", 1_000)
     one_by_one = versions()
-    monkeypatch.setattr(history_facts, "_MADE_FEW", 0)
-    monkeypatch.setattr(history_facts, "_MADE_AT_ONCE", 2)
+    monkeypatch.setattr(version_reader, "_MADE_FEW", 0)
+    monkeypatch.setattr(version_reader, "_MADE_AT_ONCE", 2)
     monkeypatch.setattr(Repository, "blob_at", refuse_for(Repository.blob_at, path))
     assert versions() == one_by_one
     assert len(one_by_one) > 4
@@ -549,8 +550,8 @@ def test_many_new_versions_are_read_without_the_history_before_them(
         asked.append(len(named))
         return history.changes_in(repository, named, paths)
 
-    monkeypatch.setattr(history_facts, "_MADE_FEW", 2)
-    monkeypatch.setattr(history_facts, "changes_in", changes_in)
+    monkeypatch.setattr(version_reader, "_MADE_FEW", 2)
+    monkeypatch.setattr(version_reader, "changes_in", changes_in)
     summarise(team)
     for round_ in range(20):
         works(team, "feat(01-01): T1 more", f"{round_}\n")

@@ -15,18 +15,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence, Set
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from yolo_fs.artifacts.classify import PLANNING_ROOT, PROJECT_STATE, classify
+from yolo_fs.artifacts.classify import PROJECT_STATE, classify
 from yolo_fs.artifacts.naming import alike, purpose_of, undone_by, without_ticket
 from yolo_fs.evidence.facts import NOWHERE, SourceCommit, touches
 from yolo_fs.git.history import LoggedCommit, has_trees, log_of_line, log_parents_first, main_line
 from yolo_fs.git.repository import Repository
-from yolo_fs.protocol.workflow import PHASE_COMPLETE, Trailer
+from yolo_fs.history.index_writer import UNDONE, IndexWriter, names_in
+from yolo_fs.history.stored import Spans, read_changes, read_spans, to_bytes, to_text
 from yolo_fs.system.database import Database, DatabaseError, in_memory, is_damage
 from yolo_fs.system.files import Content, read
 from yolo_fs.workspace.own_files import INDEX_LAYOUT, open_index
@@ -36,18 +36,11 @@ _NEAR = 300
 _FILE_AGAIN_S = 5.0
 """Time before a file that could not be used is tried again, seconds."""
 _SHALLOW_BYTES = 64 * 1024 * 1024
-_ABSENT = 0
-"""Row of a commit that is not in the tables."""
 _WHOLE = 1 << 62
 """A position beyond every commit's.
 Queries compare `+position`, so that no index is used for this condition.
 """
 _Answer = TypeVar("_Answer")
-Spans: TypeAlias = tuple[tuple[int, int], ...]
-"""First and last position of each of several stretches of the branch, in order."""
-UNDONE = "undone"
-"""Kind of what a revert names."""
-_TABLES = ("meta", "commits", "paths", "changes", "named")
 _PATH_CHANGE = (
     "c.oid, c.at_s, c.position, c.subject, c.changes from changes h"
     " join paths p on p.id = h.path join commits c on c.row = h.row"
@@ -105,7 +98,7 @@ class PathChange(NamedTuple):
     @property
     def is_restoring(self) -> bool:
         """Whether git made it to take a commit back, or to do it again."""
-        subject = without_ticket(_text(self.subject))
+        subject = without_ticket(to_text(self.subject))
         return undone_by(subject)[0] != subject
 
 
@@ -202,9 +195,9 @@ class HistoryIndex:
             return
         query = "select subject, ours, changes from commits where position > ?"
         for subject, is_ours, changes in database.rows(query, at):
-            for _, path in _changes_in(changes):
+            for _, path in read_changes(changes):
                 self._last.pop(path, None)
-            for _, key, _ in _names_in(_text(subject), is_ours=is_ours):
+            for _, key, _ in names_in(to_text(subject), is_ours=is_ours):
                 self._by_name.pop(key, None)
 
     def read_beyond(self, tip: str, others: Sequence[str], *, goes_on: bool) -> None:
@@ -228,7 +221,7 @@ class HistoryIndex:
         if self._memory is not None:
             self._answering = self._memory
             with self._memory.writing():
-                _Writer(self._memory, None).take(fresh)
+                IndexWriter(self._memory, None).take(fresh)
         self._last, self._by_name, self._others = {}, {}, tuple(others)
 
     def keep(self) -> None:
@@ -314,7 +307,7 @@ class HistoryIndex:
                 for position, joined, unseen in rows:
                     self._joined[position] = joined
                     if unseen:
-                        self._unseen[position] = _spans_in(unseen)
+                        self._unseen[position] = read_spans(unseen)
                 self._joined_to = self._at
         return self._joined
 
@@ -344,7 +337,7 @@ class HistoryIndex:
                 f"select {_PATH_CHANGE} where p.path = ? and +c.position <= ?"
                 f" order by {first}h.row desc limit 1"
             )
-            rows = self._rows(query, _bytes(path))
+            rows = self._rows(query, to_bytes(path))
             self._last[path] = _path_change(path, rows[0]) if rows else NO_CHANGE
         return self._last[path]
 
@@ -396,7 +389,7 @@ class HistoryIndex:
         )
         by_task = groupby(self._rows(query), key=itemgetter(0))
         last = {
-            key: _find_last((oid, _text(subject)) for _, oid, subject in rows)
+            key: _find_last((oid, to_text(subject)) for _, oid, subject in rows)
             for key, rows in by_task
         }
         return frozenset(key for key, naming in last.items() if naming and not naming.is_undoing)
@@ -427,7 +420,7 @@ class HistoryIndex:
             f"select {_PATH_CHANGE}"
             f" where p.path = ? and c.position > ? and +c.position <= ? order by {_OLDEST_FIRST}"
         )
-        changes = self._rows(query, _bytes(path), after.position)
+        changes = self._rows(query, to_bytes(path), after.position)
         return [_path_change(path, row) for row in changes]
 
     def mark_of(self, path: str) -> tuple[str, int, object]:
@@ -436,13 +429,13 @@ class HistoryIndex:
         """
         last = self.last_change(path)
         if self._is_last:
-            rows = self._rows("select count from paths where path = ? and ? >= 0", _bytes(path))
+            rows = self._rows("select count from paths where path = ? and ? >= 0", to_bytes(path))
         else:
             query = (
                 "select count(*) from changes h join paths p on p.id = h.path"
                 " join commits c on c.row = h.row where p.path = ? and +c.position <= ?"
             )
-            rows = self._rows(query, _bytes(path))
+            rows = self._rows(query, to_bytes(path))
         return last.oid, rows[0][0] if rows else 0, self.reading
 
     def work_on(self, plan: str) -> tuple[IndexedCommit, ...]:
@@ -531,11 +524,11 @@ class HistoryIndex:
             f" order by p.path, {_OLDEST_FIRST}"
         )
         by_path: dict[str, list[PathChange]] = {}
-        below = _bytes(f"{folder}/"), _bytes(f"{folder}0")
+        below = to_bytes(f"{folder}/"), to_bytes(f"{folder}0")
         for name, changes in groupby(self._rows(query, *below), key=itemgetter(0)):
             every = list(changes)
             counted = [row for row in every[:-1] if row[1]] + every[-1:]
-            by_path[_text(name)] = [PathChange(*row[2:]) for row in counted]
+            by_path[to_text(name)] = [PathChange(*row[2:]) for row in counted]
         return by_path
 
     def of_others_in(self, folder: str) -> tuple[IndexedCommit, ...]:
@@ -548,13 +541,13 @@ class HistoryIndex:
             " where p.path >= ? and p.path < ? and not c.ours and +c.position <= ?"
             f" order by {_NEWEST_FIRST}"
         )
-        return tuple(self._commits(query, _bytes(f"{folder}/"), _bytes(f"{folder}0")))
+        return tuple(self._commits(query, to_bytes(f"{folder}/"), to_bytes(f"{folder}0")))
 
     def warnings(self) -> dict[str, int]:
         """Return the artifacts whose last version had warnings, each with their number."""
         changed = self._rows("select changes from commits where warnings > 0 and +position <= ?")
         # state.json moves along with an artifact, and has none of its warnings.
-        own = ([path for _, path in _changes_in(changes)] for (changes,) in changed)
+        own = ([path for _, path in read_changes(changes)] for (changes,) in changed)
         paths = {path for each in own for path in each if each == [path] or path != PROJECT_STATE}
         query = "select warnings from commits where oid = ? and +position <= ?"
         counts = {path: self._rows(query, self.last_change(path).oid) for path in sorted(paths)}
@@ -576,8 +569,8 @@ class HistoryIndex:
         """Return the last commit that names a key in this way and is still done."""
 
         def ask() -> _Naming | None:
-            rows = self._rows(query, kind, UNDONE, key, _bytes(words))
-            return _find_last((oid, _text(subject)) for oid, subject in rows)
+            rows = self._rows(query, kind, UNDONE, key, to_bytes(words))
+            return _find_last((oid, to_text(subject)) for oid, subject in rows)
 
         query = (
             "select c.oid, c.subject from named n join commits c on c.row = n.row"
@@ -592,11 +585,11 @@ class HistoryIndex:
                 oid,
                 at_s,
                 bool(ours),
-                _text(subject),
-                _changes_in(changes),
+                to_text(subject),
+                read_changes(changes),
                 warnings,
                 position,
-                None if own is None else _changes_in(own),
+                None if own is None else read_changes(own),
             )
             for oid, at_s, ours, subject, changes, warnings, position, own in self._rows(
                 query, *values
@@ -725,7 +718,7 @@ class HistoryIndex:
                 return place
             fork, at = self._find_fork(database, tip)
             end = self._cut_off()
-            writer = _Writer(database, at)
+            writer = IndexWriter(database, at)
             writer.cut(at)
             fresh: Iterable[LoggedCommit] | None
             fresh = None if end else log_of_line(self._repository, fork, tip)
@@ -774,187 +767,6 @@ def plan_in(subject: str) -> tuple[str, bool]:
     return named, bool(purpose and named and not purpose.step)
 
 
-class _Writer:
-    """Inserts commits, parents first."""
-
-    def __init__(self, database: Database, after: int | None):
-        """`after`: position of the commit before them; None for commits without a position."""
-        self._database = database
-        self._after = after
-        ((most,),) = database.rows("select coalesce(max(row), 0) from commits")
-        self._first = self._row = int(most) + 1
-        self._before = "", _ABSENT
-        """Id and row of the commit that was inserted last."""
-        self._odd: dict[int, tuple[int, ...]] = {}
-        """Row → rows of its parents, unless the only one is the commit inserted before; `_ABSENT`
-        for one that a shallow clone lacks.
-        """
-        self._seen: dict[int, tuple[int, Spans]] = {}
-        """Row → its position, and those before it that are not among its ancestors."""
-        self._paths: dict[str, int] = {}
-        self.lacks = ""
-        """The first commit whose changes this clone cannot tell."""
-
-    def cut(self, at: int) -> None:
-        """Delete the commits beyond a position: the branch has left them."""
-        ask = self._database.rows
-        if not ask("select 1 from commits where position > ? limit 1", at):
-            return
-        if at < 0:
-            for table in _TABLES:
-                ask(f"delete from {table}")
-        else:
-            beyond = "(select row from commits where position > ?)"
-            for table in ("changes", "named"):
-                ask(f"delete from {table} where row in {beyond}", at)
-            ask("delete from commits where position > ?", at)
-            ask("update paths set count = (select count(*) from changes c where c.path = paths.id)")
-        ((most,),) = ask("select coalesce(max(row), 0) from commits")
-        self._first = self._row = int(most) + 1
-
-    def take(self, commits: Iterable[LoggedCommit]) -> None:
-        """Insert commits. Existing ones stay as they are."""
-        for commit in commits:
-            self._take(commit)
-
-    def place(self, tip: str) -> None:
-        """Compute the position of each commit, unless the inserted ones form one line."""
-        if not self._odd or self._after is None:
-            return
-        last = row = self._row_of(tip)
-        line = set()
-        while row >= self._first:
-            line.add(row)
-            row = next(iter(self._parents(row)), 0)
-        brought: list[int] = []
-        moved = []
-        for position, row in enumerate(self._order(last) if line else (), self._after + 1):
-            brought.append(row)
-            self._seen[row] = position, () if row in line else self._find_unseen(row, position)
-            if row in line:
-                moved += [
-                    (at, position, _as_text(self._seen[each][1]) or None, each)
-                    for at, each in enumerate(brought, position + 1 - len(brought))
-                ]
-                if len(self._parents(row)) > 1:
-                    self._add_own(row, brought[:-1])
-                brought = []
-        update = "update commits set position = ?, joined = ?, unseen = ? where row = ?"
-        self._database.many(update, moved)
-
-    def _find_unseen(self, row: int, position: int) -> Spans:
-        """Return the positions before a commit that are not among its ancestors; none where a
-        shallow clone ends: nobody knows there.
-        """
-        unseen = _span(0, position - 1)
-        for parent in self._parents(row):
-            if parent == _ABSENT:
-                return ()
-            at, spans = self._read_place(parent)
-            unseen = _intersect(unseen, (*spans, *_span(at + 1, position - 1)))
-        return unseen
-
-    def _read_place(self, row: int) -> tuple[int, Spans]:
-        """Return the position of a commit, and what it has not seen."""
-        if row not in self._seen:
-            query = "select position, unseen from commits where row = ?"
-            ((position, unseen),) = self._database.rows(query, row)
-            self._seen[row] = position, _spans_in(unseen or "")
-        return self._seen[row]
-
-    def _order(self, tip: int) -> list[int]:
-        """Return the inserted rows up to one, each after its parents: what the first of them has
-        comes before what the others have.
-        """
-        order: list[int] = []
-        seen, waiting = {tip}, [(tip, iter(self._parents(tip)))]
-        while waiting:
-            row, parents = waiting[-1]
-            for parent in parents:
-                if parent >= self._first and parent not in seen:
-                    seen.add(parent)
-                    waiting.append((parent, iter(self._parents(parent))))
-                    break
-            else:
-                order.append(row)
-                waiting.pop()
-        return order
-
-    def _add_own(self, merge: int, brought: Sequence[int]) -> None:
-        """Count as made by a merge what it takes from elsewhere than from what it brings: such as
-        an older content.
-        """
-        ask = self._database.rows
-        query = "select changes, own from commits where row = ?"
-        ((changes, own),) = ask(query, merge)
-        paths = {path for _, path in _changes_in(own)}
-        for row in brought:
-            ((some,),) = ask("select coalesce(own, changes) from commits where row = ?", row)
-            paths.update(path for _, path in _changes_in(some))
-        if more := [(letter, path) for letter, path in _changes_in(changes) if path not in paths]:
-            whole = _as_bytes((*_changes_in(own), *more))
-            ask("update commits set own = ? where row = ?", whole, merge)
-            self._add_changes(merge, more)
-
-    def position_of(self, oid: str) -> int:
-        """Return the position of an inserted commit."""
-        ((position,),) = self._database.rows("select position from commits where oid = ?", oid)
-        return int(position)
-
-    def _parents(self, row: int) -> tuple[int, ...]:
-        return self._odd.get(row, (row - 1,) if row > 1 else ())
-
-    def _row_of(self, oid: str) -> int:
-        """Return the row of a commit; `_ABSENT` if there is none."""
-        if oid == self._before[0]:
-            return self._before[1]
-        rows = self._database.rows("select row from commits where oid = ?", oid)
-        return int(rows[0][0]) if rows else _ABSENT
-
-    def _take(self, commit: LoggedCommit) -> None:
-        ask, row = self._database.rows, self._row
-        if not commit.is_known:
-            self.lacks = self.lacks or commit.oid
-        if self._after is None and self._row_of(commit.oid):
-            return
-        parents = [self._row_of(parent) for parent in commit.parents]
-        if parents != ([row - 1] if row > 1 else []):
-            self._odd[row] = tuple(parents)
-        position = NOWHERE if self._after is None else self._after + 1 + row - self._first
-        # An amend keeps the trailers of a commit of ours, whatever it adds.
-        is_ours = commit.is_ours and all(classify(path) for _, path in commit.changes)
-        trailer = dict(commit.trailers).get(Trailer.WARNINGS, "")
-        warnings = int(trailer) if is_ours and trailer.isdecimal() and len(trailer) < 10 else 0
-        is_merge = len(parents) > 1
-        own = _as_bytes(commit.own_changes) if is_merge else None
-        ask(
-            "insert into commits values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null)",
-            row, commit.oid, commit.at_s, position, position, is_ours, warnings,
-            _bytes(commit.subject), _as_bytes(commit.changes), own,
-        )  # fmt: skip
-        made = commit.own_changes if is_merge else commit.changes
-        self._add_changes(row, made)
-        changed = {path for _, path in commit.changes} if commit.is_known else None
-        for kind, key, words in _names_in(commit.subject, is_ours=is_ours, paths=changed):
-            values = kind, key, _bytes(words), row
-            ask("insert or ignore into named values (?, ?, ?, ?)", *values)
-        self._before = commit.oid, row
-        self._row += 1
-
-    def _add_changes(self, row: int, changes: Iterable[tuple[str, str]]) -> None:
-        for _, path in changes:
-            if path.startswith(f"{PLANNING_ROOT}/"):
-                self._database.rows("insert into changes values (?, ?)", self._path(path), row)
-
-    def _path(self, path: str) -> int:
-        ((number,),) = self._database.rows(
-            "insert into paths(path, count) values (?, 1)"
-            " on conflict(path) do update set count = count + 1 returning id",
-            _bytes(path),
-        )
-        return int(number)
-
-
 class _Naming(NamedTuple):
     """A commit that names something, or takes back what named it."""
 
@@ -983,28 +795,6 @@ def _find_last(named: Iterable[tuple[str, str]]) -> _Naming | None:
     return left[-1] if left else last
 
 
-def _names_in(
-    subject: str, *, is_ours: bool, paths: Set[str] | None = None
-) -> Iterator[tuple[str, str, str]]:
-    """Yield kind, key and words of each thing that the subject of a commit names. What a revert
-    names is undone by it. `paths`: what the commit changes; None where that is unknown.
-    """
-    done, is_undone = undone_by(subject)
-    if purpose := purpose_of(done):
-        words = "" if purpose.task else purpose.words
-        if purpose.plan and not purpose.step and not is_ours:
-            yield "work", str(purpose.plan), "" if is_undone else words
-        if purpose.task:
-            yield UNDONE if is_undone else "task", str(purpose.task), ""
-        elif purpose.plan and words and is_undone:
-            yield UNDONE, str(purpose.plan), words
-        elif purpose.step and not is_undone:
-            yield "step", f"{purpose.phase} {purpose.step}", ""
-    gaps = PHASE_COMPLETE.match(without_ticket(done))
-    if gaps and (paths is None or PROJECT_STATE in paths):
-        yield UNDONE if is_undone else "signoff", str(int(gaps["N"])), ""
-
-
 def _path_change(path: str, row: Any) -> PathChange:
     oid, at_s, position, subject, changes = row
     former = _find_former(path, changes)
@@ -1016,7 +806,7 @@ def _find_former(path: str, changes: bytes) -> str:
     if not changes.startswith(b"D") and b"\0D" not in changes:
         return ""
     place, name = classify(path), path.rpartition("/")[2]
-    every = _changes_in(changes)
+    every = read_changes(changes)
     if place is None or place.phase is None or ("A", path) not in every:
         return ""
     removed = (former for letter, former in every if letter == "D" and former.endswith(f"/{name}"))
@@ -1025,44 +815,3 @@ def _find_former(path: str, changes: bytes) -> str:
         other.path for other in places if other.phase and other.phase.number == place.phase.number
     )
     return next(numbered, "")
-
-
-def _span(first: int, last: int) -> Spans:
-    return ((first, last),) if first <= last else ()
-
-
-def _intersect(some: Spans, others: Spans) -> Spans:
-    """Return the positions that lie in a span of both."""
-    common: list[tuple[int, int]] = []
-    left, right = list(reversed(some)), list(reversed(others))
-    while left and right:
-        (begin, end), (start, stop) = left[-1], right[-1]
-        common += _span(max(begin, start), min(end, stop))
-        (left if end < stop else right).pop()
-    return tuple(common)
-
-
-def _spans_in(text: str) -> Spans:
-    pairs = (each.partition("-") for each in text.split())
-    return tuple((int(first), int(last)) for first, _, last in pairs)
-
-
-def _as_text(spans: Spans) -> str:
-    return " ".join(f"{first}-{last}" for first, last in spans)
-
-
-@lru_cache(maxsize=4096)
-def _changes_in(changes: bytes) -> tuple[tuple[str, str], ...]:
-    return tuple((each[:1], each[1:]) for each in _text(changes).split("\0")) if changes else ()
-
-
-def _as_bytes(changes: Iterable[tuple[str, str]]) -> bytes:
-    return b"\0".join(_bytes(letter + path) for letter, path in changes)
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogatepass")
