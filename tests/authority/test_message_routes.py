@@ -19,6 +19,7 @@ from yolo_fs.evidence.facts import PhaseFacts, Switches
 from yolo_fs.protocol.departments import Dept, Mode, Role
 from yolo_fs.schemas.messages.catalogue import MESSAGES
 
+BACKEND = Switches(config_from({}))
 SPEC = Path(__file__).parents[2] / "fixtures/spec"
 
 # --- with a message ---
@@ -147,8 +148,12 @@ def test_a_handoff_from_backend_to_uiux_is_a_finding() -> None:
         return {"type": "dept_handoff", "from_dept": giver, "to_dept": taker}
 
     lines = [handoff("uiux", "backend"), handoff("backend", "uiux"), handoff("frontend", "backend")]
-    assert broken("dept-handoff.jsonl", *lines) == [
+    three = {"departments": {"frontend": True, "uiux": True}}
+    assert broken("dept-handoff.jsonl", *lines, mode=three) == [
         (Reason.OUT_OF_LANE, 2, "/to_dept", "to fe-lead")
+    ]
+    assert broken("dept-handoff.jsonl", *lines, mode={"departments": {"uiux": True}}) == [
+        (Reason.OUT_OF_LANE, 2, "/to_dept", "to architect")
     ]
 
 
@@ -167,7 +172,7 @@ def test_an_escalation_message_is_held_against_the_table(
     sender: str, receiver: str, way: str
 ) -> None:
     found = list(
-        message_findings({"type": "escalation", "from": sender, "to": receiver}, "-", Mode.SINGLE)
+        message_findings({"type": "escalation", "from": sender, "to": receiver}, "-", BACKEND)
     )
     assert [(one.reason, one.at, one.hint) for one in found] == (
         [(Reason.OUT_OF_LANE, "/to", f"Send it to {way}.")] if way else []
@@ -175,4 +180,4 @@ def test_an_escalation_message_is_held_against_the_table(
 
 
 def test_a_message_without_sender_and_receiver_is_not_judged() -> None:
-    assert not list(message_findings({"type": "dev_progress"}, "-", Mode.SINGLE))
+    assert not list(message_findings({"type": "dev_progress"}, "-", BACKEND))

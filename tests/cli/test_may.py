@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.teams import Team
+from tests.support.teams import THREE, Team
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Exit
 
@@ -191,10 +191,27 @@ def test_a_message_that_is_not_there_is_an_error(ask: Any) -> None:
     ],
 )
 def test_a_route_is_allowed_or_the_right_one_is_told(
-    ask: Any, words: str, code: int, instead: list[str]
+    team: Team, ask: Any, words: str, code: int, instead: list[str]
 ) -> None:
+    team.config(THREE)
     got, answer = ask("message", "route", *words.split())
     assert (got, answer["data"]["ask"]) == (code, instead)
+
+
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        ("may lead write .yolo-planning/phases/01-auth/ux-01-01.plan.jsonl", "architect"),
+        ("may critic write .yolo-planning/phases/01-auth/fe-critique.jsonl", "lead"),
+        ("message route --from lead --to lead --type api_contract", "architect"),
+        ("message route --from lead --to architect --type department_result", "architect"),
+    ],
+)
+def test_nobody_is_sent_to_an_agent_that_does_not_work_here(
+    ask: Any, words: str, instead: str
+) -> None:
+    code, answer = ask(*words.split())
+    assert (code, answer["data"]["ask"]) == (1, [instead])
 
 
 def test_an_unknown_type_has_no_route(ask: Any) -> None:

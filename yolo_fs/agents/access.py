@@ -25,8 +25,10 @@ from yolo_fs.authority.access import (
 from yolo_fs.authority.actors import (
     AccessDecision,
     Actor,
+    among_those_at_work,
     find_actor,
     may_contact,
+    may_escalate,
     meant_by,
     mode_of,
 )
@@ -86,7 +88,7 @@ class Access:
         Raises:
             YoloError: UNKNOWN_NAME.
         """
-        return find_actor(name, department, mode_of(Switches(self.config)))
+        return find_actor(name, department, mode_of(self._switches))
 
     @staticmethod
     def pair(sender: Actor, receiver: Actor) -> tuple[Actor, Actor]:
@@ -105,16 +107,31 @@ class Access:
         sender, receiver = self.pair(actor, meant_by(actor, name))
         answer = may_contact(sender, receiver)
         if answer.allowed or not message.lstrip().startswith("{"):
-            return answer
-        from yolo_fs.authority.message_routes import may_send
+            return self._at_work(actor, answer)
         from yolo_fs.checking.envelopes import parse_message
 
         settings = self._settings or Settings(Config(), Policy())
-        data, departments = message.encode("utf-8", "replace"), mode_of(Switches(self.config))
-        kind = parse_message(data, "", settings.limits, settings.mode, departments).type
-        if not kind:
-            return answer
-        return may_send(sender, receiver, kind, Switches(self.config))
+        data = message.encode("utf-8", "replace")
+        kind = parse_message(data, "", settings.limits, settings.mode, self._switches).type
+        return self.send(sender, receiver, kind) if kind else self._at_work(actor, answer)
+
+    def send(self, sender: Actor, receiver: Actor, kind: str) -> AccessDecision:
+        """Return whether a message of a known type may go from one to the other."""
+        from yolo_fs.authority.message_routes import may_send
+
+        low, high = self.pair(sender, receiver)
+        return self._at_work(sender, may_send(low, high, kind, self._switches))
+
+    def escalate(self, actor: Actor, receiver: Actor) -> AccessDecision:
+        """Return whether an actor may escalate to another."""
+        return self._at_work(actor, may_escalate(*self.pair(actor, receiver)))
+
+    @property
+    def _switches(self) -> Switches:
+        return Switches(self.config)
+
+    def _at_work(self, actor: Actor | None, answer: AccessDecision) -> AccessDecision:
+        return among_those_at_work(answer, actor, self._switches)
 
     def check_verb(self, name: str, agent: str, department: str = "") -> None:
         """Refuse a verb of ours to an agent that may not run it, as the hooks of hosts do.
@@ -134,7 +151,7 @@ class Access:
 
     def everybody(self) -> Iterator[Actor]:
         """Yield every agent of the active departments."""
-        switches = Switches(self.config)
+        switches = self._switches
         for name in AGENT_BY_NAME:
             actor = find_actor(name, None, mode_of(switches))
             if actor.department is None or actor.department in switches.departments:
@@ -149,8 +166,8 @@ class Access:
         if target is None:
             return outside(actor, safe(path))
         if actor is None:
-            return may_anybody_read(target, self.everybody())
-        return may_read(actor, target, work)
+            return self._at_work(None, may_anybody_read(target, self.everybody()))
+        return self._at_work(actor, may_read(actor, target, work))
 
     def write(self, actor: Actor | None, path: str, plan: str = "") -> AccessDecision:
         """Return whether an actor may write a path.
@@ -169,7 +186,10 @@ class Access:
             rule = f"{safe(target.path)} is {row.what}. Instead: {row.instead}."
             return AccessDecision(False, rule)
         if actor is None:
-            return may_anybody_write(target, Switches(self.config).departments)
+            return self._at_work(None, may_anybody_write(target, self._switches.departments))
+        return self._at_work(actor, self._write(actor, target, plan))
+
+    def _write(self, actor: Actor, target: Target, plan: str) -> AccessDecision:
         if target.is_planning:
             return may_write(actor, target)
         first = may_write(actor, target, self.active_plan(actor.department, plan))
@@ -195,7 +215,7 @@ class Access:
             return False
         if os.path.lexists(os.path.join(self._own.root, path)):
             return True
-        several = Switches(self.config).several_departments
+        several = self._switches.several_departments
         return (wanted in ("kept", "always") or several) and path != RUNNING
 
     def _open_plans(self, actor: Actor, target: Target) -> Iterator[ActivePlan]:

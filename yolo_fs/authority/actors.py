@@ -141,6 +141,42 @@ def refusal(actor: Actor, rule: str, *ask: Role) -> AccessDecision:
     return AccessDecision(False, rule, tuple(dict.fromkeys(way)), BRING)
 
 
+def among_those_at_work(
+    answer: AccessDecision, actor: Actor | None, switches: Switches
+) -> AccessDecision:
+    """Return a refusal that sends to nobody who is not there: an agent of a department that is off,
+    or the Owner of one department alone. Without them, the report-to is asked.
+
+    `actor`: None for a caller that has not identified itself.
+    """
+    if answer.allowed:
+        return answer
+    own = actor.department if actor else None
+    off = {department for department in map(_second_of, answer.ask) if department} - {
+        own,
+        *switches.departments,
+    }
+    is_gone = not switches.several_departments and not is_second(own)
+    ask = tuple(
+        name
+        for name in answer.ask
+        if _second_of(name) not in off and not (is_gone and name == Role.OWNER)
+    )
+    if ask == answer.ask:
+        return answer
+    why = "".join(f" {name} is off in config.json." for name in sorted(off))
+    rule = f"{answer.rule}{why}"
+    if ask:
+        return answer._replace(rule=rule, ask=ask)
+    return refusal(actor, rule) if actor else AccessDecision(False, rule, (Role.USER,))
+
+
+def _second_of(name: str) -> Dept | None:
+    """Return the department of an agent that may be off while the backend works."""
+    row = AGENT_BY_NAME.get(name)
+    return row.department if row and is_second(row.department) else None
+
+
 def _next_contact_to(actor: Actor, goal: Actor) -> Iterator[Actor]:
     """Yield the actor to write to on the way to a goal, then the goal."""
     above, row = reports_to(actor), ESCALATES_BY_ROLE.get(actor.role)

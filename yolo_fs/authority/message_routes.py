@@ -15,6 +15,7 @@ from yolo_fs.authority.actors import (
     NO_UX_TO_BACKEND,
     AccessDecision,
     Actor,
+    among_those_at_work,
     find_actor,
     is_across,
     may_escalate,
@@ -185,38 +186,43 @@ def _leads(shape: type[Message], sender: Actor, departments: Sequence[Dept]) -> 
 
 
 def message_findings(
-    value: Mapping[str, Any], path: str, mode: Mode, line: int = 1
+    value: Mapping[str, Any], path: str, switches: Switches, line: int = 1
 ) -> Iterator[Finding]:
-    """Yield the route violations of a message that names sender and receiver."""
-    if value.get("type") == "dept_handoff":
+    """Yield why a message is not sent at all, or not from its sender to its receiver."""
+    kind = str(value.get("type"))
+    if kind in MESSAGES and (unused := refuse_unused(kind, switches)):
+        hint = "Leave it out; config.json says how the team works."
+        yield Finding(Reason.OUT_OF_LANE, path, line, "/type", unused.rule, hint=hint)
+    elif kind == "dept_handoff":
         ends = (str(value.get("from_dept")), str(value.get("to_dept")))
         actors = [
             Actor(Role.LEAD, Dept(name), Mode.MULTI) for name in ends if name in WORKING_NAMES
         ]
         if len(actors) == 2:
-            yield from _report_refusal(
-                may_send(actors[0], actors[1], "dept_handoff"), path, line, "/to_dept", ends
-            )
-    elif value.get("type") == "escalation":
-        yield from _check_escalation(str(value.get("from")), str(value.get("to")), path, line, mode)
+            answer = among_those_at_work(may_send(actors[0], actors[1], kind), actors[0], switches)
+            yield from _report_refusal(answer, path, line, "/to_dept", ends)
+    elif kind == "escalation":
+        yield from _check_escalation(
+            str(value.get("from")), str(value.get("to")), path, line, switches
+        )
 
 
 def routes_broken(facts: PhaseFacts) -> Iterator[Finding]:
     """Yield handoffs of a phase to a department that their sender may not contact."""
     for filed in facts.of_kind("dept-handoff"):
         for number, line in enumerate(filed.lines, 1):
-            yield from message_findings(line, filed.place.path, mode_of(facts.switches), number)
+            yield from message_findings(line, filed.place.path, facts.switches, number)
 
 
 def _check_escalation(
-    sender: str, receiver: str, path: str, line: int, mode: Mode
+    sender: str, receiver: str, path: str, line: int, switches: Switches
 ) -> Iterator[Finding]:
     try:
-        low = find_actor(sender, None, mode)
+        low = find_actor(sender, None, mode_of(switches))
         high = meant_by(low, receiver)
     except YoloError:
         return
-    answer = may_escalate(low, high)
+    answer = among_those_at_work(may_escalate(low, high), low, switches)
     if not answer.allowed and low.role is Role.SECURITY and high.role is Role.USER:
         return  # a FAIL, which the message does not spell, goes there
     yield from _report_refusal(answer, path, line, "/to", (sender, receiver))

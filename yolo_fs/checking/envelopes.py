@@ -25,11 +25,11 @@ from yolo_fs.artifacts.handoff_names import (
 from yolo_fs.authority.message_routes import message_findings
 from yolo_fs.checking.snapshots import Snapshot
 from yolo_fs.core.reasons import Fault, Finding, Reason, errors
+from yolo_fs.evidence.facts import Switches
 from yolo_fs.handoffs import envelopes
 from yolo_fs.handoffs.envelopes import Sent, mentioned_files, right_name
 from yolo_fs.handoffs.reading import cause_of
 from yolo_fs.handoffs.sessions import Attempt, ProductSession, attempts, faults_among, in_order
-from yolo_fs.protocol.departments import Mode
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.envelope.envelope import Choice, Choices
 from yolo_fs.schemas.layout import Strictness
@@ -237,7 +237,7 @@ class ParsedMessage(NamedTuple):
 
 
 def parse_message(
-    data: bytes, path: str, limits: Limits, mode: Strictness, departments: Mode
+    data: bytes, path: str, limits: Limits, mode: Strictness, switches: Switches
 ) -> ParsedMessage:
     """Return what was sent as a message, or as plain text with the reasons of document 004."""
     reading = read_object(data, path, limits)
@@ -250,7 +250,7 @@ def parse_message(
     if message is None:
         return _as_text(data, Reason.SCHEMA_INVALID, findings)
     return ParsedMessage(
-        message.type, value, "", (), (*findings, *message_findings(value, path, departments))
+        message.type, value, "", (), (*findings, *message_findings(value, path, switches))
     )
 
 

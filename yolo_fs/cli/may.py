@@ -14,7 +14,6 @@ from yolo_fs.authority.actors import (
     Actor,
     escalation_of,
     find_department,
-    may_escalate,
     meant_by,
 )
 from yolo_fs.authority.authority import may_decide, may_use
@@ -84,7 +83,7 @@ def _escalate(access: Access, actor: Actor, what: str) -> AccessDecision:
         other = meant_by(actor, what)
     except YoloError:
         return escalation_of(actor, what)
-    return may_escalate(*access.pair(actor, other))
+    return access.escalate(actor, other)
 
 
 _ANSWERS: Mapping[str, Callable[[Access, Actor, str], AccessDecision]] = {

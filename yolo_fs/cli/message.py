@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
 from yolo_fs.agents.access import Access
-from yolo_fs.authority.actors import find_department, meant_by, mode_of
-from yolo_fs.authority.message_routes import may_send, refuse_unused
+from yolo_fs.authority.actors import find_department, meant_by
 from yolo_fs.checking.envelopes import ParsedMessage, parse_message
 from yolo_fs.cli.may import answered, repository_of
 from yolo_fs.cli.reply import STDIN, Invocation, Reply, from_stdin, verb
@@ -19,7 +17,7 @@ from yolo_fs.evidence.facts import Switches
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.messages.catalogue import MESSAGES
 from yolo_fs.system.files import read
-from yolo_fs.workspace.settings import CONFIG, Settings, load
+from yolo_fs.workspace.settings import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,8 +74,7 @@ def route(
         access = Access(repository)
     low = access.actor(sender, find_department(dept) if dept else None)
     high = access.actor(receiver, find_department(to_dept)) if to_dept else meant_by(low, receiver)
-    low, high = access.pair(low, high)
-    answer = may_send(low, high, kind, Switches(access.config))
+    answer = access.send(low, high, kind)
     return answered(f"{low.name} sends {kind} to {high.name}", answer)
 
 
@@ -88,16 +85,7 @@ def hear_message(start: str, file: str, settings: Settings) -> ParsedMessage:
         YoloError: why the file cannot be read.
     """
     data = _bytes(start, file, settings.policy.max_file_bytes)
-    switches = Switches(settings.config)
-    heard = parse_message(data, file, settings.limits, settings.mode, mode_of(switches))
-    return heard._replace(findings=(*heard.findings, *_report_unused(heard, file, switches)))
-
-
-def _report_unused(heard: ParsedMessage, file: str, switches: Switches) -> Iterator[Finding]:
-    refused = refuse_unused(heard.type, switches) if heard.type else None
-    if refused:
-        hint = f"Leave it out; {CONFIG} says how the team works."
-        yield Finding(Reason.OUT_OF_LANE, file, 1, "/type", refused.rule, hint=hint)
+    return parse_message(data, file, settings.limits, settings.mode, Switches(settings.config))
 
 
 def _bytes(start: str, file: str, limit_bytes: int) -> bytes:
