@@ -401,3 +401,18 @@ def test_whoever_opens_nothing_is_told_which_option_names_the_task(
 ) -> None:
     assert run(["escalate", "open", "--reason", "blocked"]) == 2
     assert "Missing option '--task'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("agent", "above"), [("dev", "senior"), ("fe-dev", "fe-senior")])
+def test_of_two_plans_of_one_number_a_task_is_blocked_in_the_department_that_says_so(
+    root: Path, capsys: pytest.CaptureFixture[str], agent: str, above: str
+) -> None:
+    config = {"departments": {"frontend": True}, "department_workflow": "parallel"}
+    (root / ".yolo-planning/config.json").write_text(json.dumps(config))
+    for name in ("01-02.plan.jsonl", "fe-01-02.plan.jsonl"):
+        (root / f".yolo-planning/phases/01-auth/{name}").touch()
+    code, said = escalate(root, capsys, "open", "--task", "01-02/T3", "--as", agent, *WORDS)
+    assert code == Exit.DONE, said["findings"]
+    line = said["data"]["line"]
+    assert (line["agent"], line["tgt"]) == (agent, above)
+    assert said["data"]["escalation"]["holder"] == above

@@ -18,7 +18,7 @@ from yolo_fs.core.timestamps import iso, moment
 from yolo_fs.escalations.log import departments_of, logged, stations
 from yolo_fs.evidence.facts import Filed, PhaseFacts, SourceCommit, Version, plan_progress
 from yolo_fs.loops.facts import LoopFacts
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role
+from yolo_fs.protocol.departments import Dept, Role
 from yolo_fs.protocol.roster import (
     MEASURES,
     MESSAGE_MEASURES,
@@ -264,7 +264,7 @@ def _outcomes_of_blockers(facts: PhaseFacts) -> Iterator[OutcomeEvent]:
     known = facts.ask(logged)
     for station in stations(known):
         if station.state == "open" and station.role is Role.DEV and station.at:
-            department = known.departments.get(str(station.id.task.plan), DEFAULT_DEPARTMENT)
+            department = known.department_of(station.id, station.agent)
             yield OutcomeEvent(
                 station.at,
                 department,

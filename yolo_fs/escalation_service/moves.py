@@ -38,6 +38,7 @@ from yolo_fs.escalations.log import (
     EscalationProgress,
     EscalationStage,
     LogEntry,
+    departments_among,
     mode_of,
     station,
 )
@@ -166,7 +167,7 @@ class PhaseLog:
             for name in names_in(os.path.join(self._root, self.folder))
         )
         plans = (place for place in places if place and place.artifact.kind == "plan")
-        return {str(place.plan): Dept(place.department) for place in plans}
+        return departments_among(plans)
 
 
 def fails_audit(root: str, folder: str, department: Dept, limits: Limits) -> bool:
@@ -414,7 +415,7 @@ class Escalations:
                         Reason.UNKNOWN_REFERENCE, LOG, message=f"there is no {new.id}", hint=hint
                     ),
                 )
-            department = reading.known.departments.get(str(new.id.task.plan), DEFAULT_DEPARTMENT)
+            department = reading.known.department_of(new.id)
             opened, wrong = begin(new, reading.known, department, is_known=False)
             return (*wrong, *wanting(opened, new))
         moved, wrong = advance(escalation, new, reading.known)

@@ -32,7 +32,7 @@ from yolo_fs.escalations.log import (
 )
 from yolo_fs.escalations.machine import advance, begin
 from yolo_fs.evidence.facts import PhaseFacts
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role
+from yolo_fs.protocol.departments import Dept, Role
 from yolo_fs.protocol.escalation import LEVELS
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
@@ -98,7 +98,7 @@ def _fold(
     now: datetime,
 ) -> EscalationProgress:
     first = log_entries[0] if log_entries else of_entry(name, entry or {})
-    department = known.departments.get(str(name.task.plan), DEFAULT_DEPARTMENT)
+    department = known.department_of(name)
     escalation, wrong_first = begin(first, known, department, is_known=entry is not None)
     findings = [*wrong_first, *_find_untimely(first, now)]
     opened_at = began = _clamp_time(first, EARLIEST, known, now)

@@ -26,7 +26,7 @@ from yolo_fs.escalations.log import (
 )
 from yolo_fs.escalations.machine import path_of
 from yolo_fs.evidence.facts import texts
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Role, name_in
+from yolo_fs.protocol.departments import Role, name_in
 from yolo_fs.protocol.roster import department_said
 
 _MAY_WARN = (Role.SENIOR, Role.LEAD, Role.ARCHITECT)
@@ -229,7 +229,7 @@ def opened(
     move = "fail" if request.fails else ""
     if is_over:
         move = "stop"
-    department = known.departments.get(str(task.plan), DEFAULT_DEPARTMENT)
+    department = known.department_of(EscalationId(task), request.agent)
     path = path_of(role_of(request.agent), known.mode)
     above = target or (path[1] if len(path) > 1 else Role.SENIOR)
     attempt = escalation.attempt + int(_may_reopen(escalation)) if escalation else 1
@@ -279,11 +279,7 @@ def called(
 ) -> str:
     """Return a speaker's name in the department of the task: `senior` may mean `fe-senior`."""
     role = role_of(spelled)
-    department = (
-        escalation.department
-        if escalation
-        else known.departments.get(str(name.task.plan), DEFAULT_DEPARTMENT)
-    )
+    department = escalation.department if escalation else known.department_of(name)
     return (
         spelled
         if role is None or department_said(spelled) or role is Role.USER

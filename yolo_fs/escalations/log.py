@@ -17,13 +17,14 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.naming import entries_in
+from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.core.ids import EscalationId
 from yolo_fs.core.reasons import Finding
 from yolo_fs.core.timestamps import iso, moment
 from yolo_fs.evidence.facts import PhaseFacts, texts
-from yolo_fs.protocol.departments import Dept, Mode, Role, name_in
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Mode, Role, name_in
 from yolo_fs.protocol.escalation import DOWNWARD, UPWARD
-from yolo_fs.protocol.roster import AGENT_BY_NAME, plain_name, without_number
+from yolo_fs.protocol.roster import AGENT_BY_NAME, department_said, plain_name, without_number
 from yolo_fs.schemas.config import EscalationRules
 
 LOG = "escalation.jsonl"
@@ -47,6 +48,13 @@ class EscalationLog:
     numbers: Sequence[int] = ()
     """Line number of each line, if unreadable lines lie between them; otherwise counted."""
 
+    def department_of(self, name: EscalationId, agent: str = "") -> Dept:
+        """Return whose task is blocked: as the name of the agent says that reports it, else as the
+        plan does.
+        """
+        said = department_said(agent)
+        return said or self.departments.get(str(name.task.plan), DEFAULT_DEPARTMENT)
+
 
 def logged(facts: PhaseFacts) -> EscalationLog:
     """Return what the committed artifacts of a phase say of its escalations."""
@@ -68,16 +76,18 @@ def mode_of(*, several: bool) -> Mode:
 
 
 def departments_of(facts: PhaseFacts) -> dict[str, Dept]:
-    """Return plan → department, for each plan that `plans_of` knows.
+    """Return plan → department, for each plan that `plans_of` knows."""
+    return departments_among(filed.place for filed in facts.of_kind("plan") if filed.lines)
+
+
+def departments_among(plans: Iterable[Place]) -> dict[str, Dept]:
+    """Return plan → department.
 
     Of two departments with a plan of one number, the one without a prefix: the others' agents
     say theirs.
     """
-    return {
-        str(filed.place.plan): Dept(filed.place.department)
-        for filed in reversed(facts.of_kind("plan"))
-        if filed.lines and filed.place.plan
-    }
+    in_order = sorted(plans, key=lambda place: place.path, reverse=True)
+    return {str(place.plan): Dept(place.department) for place in in_order if place.plan}
 
 
 def role_of(spelled: object) -> Role | None:
