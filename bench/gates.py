@@ -178,9 +178,7 @@ def _asleep(root: str, number: int, waiters: int) -> list[subprocess.Popen[bytes
 
 
 def _has_looked(one: subprocess.Popen[bytes]) -> bool:
-    """Return whether the process sleeps by itself: not for its look, which is a process of
-    its own.
-    """
+    """Return whether the process sleeps by itself: not for git, which works for its look."""
     if one.poll() is not None:
         raise RuntimeError(f"a waiter ended: {one.communicate()[0]!r}")
     with open(f"/proc/{one.pid}/wchan") as file:
@@ -233,6 +231,6 @@ def _table(found: dict[str, list[_Round]]) -> Table:
             "from the move of the branch until a waiter knows that the gate is open; all "
             "rounds together, worst end"
         ),
-        "MB: proportional, asleep; without a daemon each waiter looks for itself",
+        "MB: proportional, asleep",
     )
     return Table("Gate wait", columns, tuple(rows), notes)

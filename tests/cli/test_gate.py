@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -163,19 +161,3 @@ def test_what_is_no_gate_and_no_time_is_a_usage_error(
 ) -> None:
     assert run(["gate", *words, "--phase", "1", "-C", str(team.root)]) == Exit.USAGE
     assert "Traceback" not in capsys.readouterr().err
-
-
-def test_a_waiter_imports_neither_git_nor_the_rule_book() -> None:
-    heavy = (
-        "git",
-        "pydantic",
-        "yolo_fs.artifacts",
-        "yolo_fs.phase",
-        "yolo_fs.schemas.base",
-        "rich",
-        "watchdog",
-        "filelock",
-    )
-    code = f"import sys, yolo_fs.cli.gate; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

@@ -59,7 +59,6 @@ CONTENT: dict[str, dict[str, Any]] = {
         }]
     },
     ".git/yolo-fs/escalation-clock.json": {"boot": "x", "since_s": {"turn": 7.5}},
-    ".git/yolo-fs/gates.json": {"id": "x", "commit": "y", "open": {"01": ["all-depts"]}},
     ".git/yolo-fs/handoff-overrides.json": {
         "overrides": [{"path": "a", "digest": "b", "branch": "main", "faults": ["x"], "because": "", "by": "", "at": ""}]
     },
@@ -96,7 +95,7 @@ LINES: dict[str, dict[str, Any]] = {
 OTHERS = tuple(
     f".git/yolo-fs/{name}"
     for name in (
-        "agents.1.jsonl", "daemon.lock", "daemon.log", "execution-state.lock", "gates.waiters",
+        "agents.1.jsonl", "daemon.lock", "daemon.log", "execution-state.lock",
         "handoffs.lock", "state.db", "state.db-wal", "state.db-shm", "state.db-journal", "index.db-journal", "index.db", "index.db.seal", "index.db-wal", "index.db-shm",
         "index-pending", "phases.lock", "ref-locks", "kept.turn", "kept-ref-lock", "states.turn", "packs-left", "company.lock",
         *(

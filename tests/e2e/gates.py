@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.artifacts import PLANNING, Artifact, lines
-from tests.e2e.daemon import Daemon, descendants, until
+from tests.e2e.daemon import Daemon, descendants
 from tests.e2e.repo import DEADLINE_S, Repo
 from tests.support import forked
 
@@ -46,17 +46,9 @@ def make_company(repo: Repo) -> None:
 
 
 def commit(daemon: Daemon, *artifacts: Artifact) -> None:
-    """Write artifacts and wait until they are committed and the daemon has judged the gates by them."""
-    before = _judged(daemon.repo)
+    """Write artifacts and wait until they are committed."""
     daemon.repo.write(*artifacts)
     daemon.wait_committed(artifacts)
-    until(lambda: _judged(daemon.repo) != before, "the gates are judged")
-
-
-def _judged(repo: Repo) -> tuple[int, int]:
-    """Return what changes whenever the daemon has judged the gates."""
-    found = (repo.git_dir / "yolo-fs/gates.json").stat()
-    return found.st_ino, found.st_mtime_ns
 
 
 class Waiter:
@@ -76,7 +68,7 @@ class Waiter:
             self.process = forked.begin(words, repo.root, repo.env, streams, session=True)
 
     def is_asleep(self) -> bool:
-        """Return whether it has looked and sleeps; its look is a child of it."""
+        """Return whether it has looked and sleeps; while it looks, git is a child of it."""
         pid = self.process.pid
         assert self.process.poll() is None, self._output()
         place = Path(f"/proc/{pid}/wchan").read_text()

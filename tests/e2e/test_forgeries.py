@@ -24,7 +24,7 @@ from tests.e2e.gates import UX, Waiter, commit, evidence, make_company
 from tests.e2e.repo import Repo, make_repo
 from yolo_fs.cli.main import run
 
-PHASE, OPEN_PHASE = "01-auth", "02-page"
+PHASE, OPEN_PHASE, ELSEWHERE = "01-auth", "02-page", "03-elsewhere"
 GATES = ("ux-complete", "api-contract", "all-depts", "integration")
 UX_DONE, UIUX_DONE, CONTRACT = (
     ".handoff-ux-complete",
@@ -52,8 +52,11 @@ class Scene:
         """Sentinels of the time when the gates were open."""
         commit(daemon, evidence("component-specs", PHASE, status="draft"))
         commit(daemon, evidence("api-contracts", PHASE, status="disputed"))
+        until(lambda: self.told("gate.closed", PHASE) == 2, "they are closed again")
         for path in self.folder.glob(".handoff-*"):
-            path.unlink()
+            path.unlink(missing_ok=True)
+        commit(daemon, *(evidence(kind, ELSEWHERE) for kind in UX))
+        until(lambda: self.told("gate.opened", ELSEWHERE) == 1, "another one is open")
         self.waiters = [Waiter(repo, gate, phase=PHASE, timeout_s=3600) for gate in GATES]
         until(lambda: all(each.is_asleep() for each in self.waiters), "all of them sleep")
 
@@ -65,11 +68,19 @@ class Scene:
         path = self.folder / f".dept-status-{department}.json"
         path.write_text(json.dumps(json.loads(path.read_text()) | values))
 
-    def let_daemon_judge(self) -> None:
-        """Commit something elsewhere, so that the daemon looks at every gate again."""
-        commit(
-            self.daemon, evidence("design-tokens", "03-elsewhere", name=f"color-{next(_SERIAL)}")
+    def told(self, event: str, phase: str) -> int:
+        """Return how often the daemon has told something of the gates of a phase."""
+        return sum(
+            one["event"] == event and one["path"] == phase for one in self.daemon.mailbox.events
         )
+
+    def let_daemon_judge(self) -> None:
+        """Close and open a gate elsewhere, so that the daemon looks at every gate again."""
+        for event, status in (("gate.closed", "draft"), ("gate.opened", "ready")):
+            before = self.told(event, ELSEWHERE)
+            one = evidence("component-specs", ELSEWHERE, status=status, desc=str(next(_SERIAL)))
+            commit(self.daemon, one)
+            until(lambda: self.told(event, ELSEWHERE) > before, f"{event} is told")  # noqa: B023
 
     @contextlib.contextmanager
     def put_back(self) -> Iterator[None]:

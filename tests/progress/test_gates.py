@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,8 @@ from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit, Reason, YoloError
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
-from yolo_fs.progress.gate_wait import GateLook
-from yolo_fs.progress.gates import Gates, gates_at, look
+from yolo_fs.progress.gate_wait import GateLook, look
+from yolo_fs.progress.gates import Gates, gates_at
 from yolo_fs.progress.state_files import Projector, forged_sentinels
 from yolo_fs.states.project import sealed
 from yolo_fs.system.files import stamp_at
@@ -255,44 +253,13 @@ def test_a_faulty_state_file_that_we_wrote_once_is_written_anew(team: Team) -> N
 # --- what the daemon tells ---
 
 
-@pytest.fixture
-def told() -> list[tuple[str, float]]:
-    return []
-
-
-@pytest.fixture
-def projector(team: Team, told: list[tuple[str, float]]) -> Iterator[Projector]:
-    """A projector that remembers each event with its moment; its directory was made by `run --once`."""
-    with Repository(str(team.root)) as repository:
-        tell = lambda event, *_: told.append((event, time.time_ns()))  # noqa: E731
-        made = Projector(
-            repository, settings := load(repository.root), FactsReader(repository, settings), tell
-        )
-        yield made
-
-
-def test_waiters_are_told_before_anything_slow_is_written(
-    team: Team, projector: Projector, told: list[tuple[str, float]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    design(team)
-    notice = team.root / ".git/yolo-fs/gates.json"
-    notice.unlink()
-    seen: list[bool] = []
-    monkeypatch.setattr(
-        "yolo_fs.progress.state_files.update",
-        lambda *_, **__: seen.append(notice.exists()),
-    )
-    projector.bring_up_to_date(team.head(), {})
-    assert seen == [True, True, True]
-    assert [event for event, _ in told if event == "gate.opened"] == ["gate.opened"]
-
-
 def test_gates_are_judged_where_no_state_file_is_written(team: Team) -> None:
-    team.config(BACKEND | {"yolo_fs": {"state_files": "never"}})
-    notice = team.root / ".git/yolo-fs/gates.json"
-    notice.unlink()
+    team.config(THREE | {"yolo_fs": {"state_files": "never"}})
+    design(team)
+    told: list[tuple[str, str]] = []
     with Repository(str(team.root)) as repository:
         settings = load(repository.root)
         facts = FactsReader(repository, settings)
-        Projector(repository, settings, facts, lambda *_: None).bring_up_to_date(team.head(), {})
-    assert json.loads(notice.read_text())["open"] == {"01-auth": []}
+        projector = Projector(repository, settings, facts, lambda *said: told.append(said[:2]))
+        projector.bring_up_to_date(team.head(), {})
+    assert told == [("gate.opened", "01-auth")]

@@ -20,7 +20,7 @@ from tests.security.verbs import PHASE, of_hosts, questions
 ALL = bool(os.environ.get("YOLO_SECURITY"))
 OURS = (
     "boot.json", "daemon.log", "state.db", "index.db", "index.db.seal", "events.jsonl", "git-hook", "health.json", "hooks.json",
-    "index-pending", "ref-locks", "setup-claude.json", "gates.json", "gates.waiters",
+    "index-pending", "ref-locks", "setup-claude.json",
 )  # fmt: skip
 """Below `.git/yolo-fs`; the first test of this file prints what is there. A lock that is a link is refused (F45)."""
 

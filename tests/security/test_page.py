@@ -22,7 +22,6 @@ STARTS = {
     "escalation_service/command_hook.py": "what your own configuration names for escalations",
     "git/runner.py": "Programs that are started: git;",
     "install/background.py": "Python with this package",
-    "progress/gate_wait.py": "Python with this package",
     "system/process_group.py": "what your own configuration names for escalations and as `verify_command`",
     "system/system.py": "`lsof` and `ps` where there is no `/proc`",
     "web/opening.py": "the browser for `board`",

@@ -236,7 +236,6 @@ BY_PATH = {
     "install/background.py: makedirs": "the user's own folder of services",
     "install/background.py: unlink": "the user's own folder of services",
     "contexts/store.py: utime": "follows no link",
-    "progress/gate_wait.py: utime": "follows no link",
     "team/membership.py: makedirs": "the user's own folder of settings",
     "web/opening.py: open": "a folder for temporary files that was just made",
 }

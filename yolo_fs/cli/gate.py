@@ -1,13 +1,9 @@
-"""`yolo-fs gate`: whether a gate is open, and why not.
-
-`wait` sleeps for long and in many processes, so only the other verbs import what it does not need.
-"""
+"""`yolo-fs gate`: whether a gate is open, and why not."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,17 +11,19 @@ import click
 from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, safe, shortened
-from yolo_fs.progress.gate_wait import GateWaitResult, look_aside
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.facts_reader import FactsReader
+from yolo_fs.phase.gate_status import GateStatus, MissingEvidence
+from yolo_fs.phase.root_cause import root_cause
+from yolo_fs.progress.drift import FORGED
+from yolo_fs.progress.gate_wait import GateWaitResult
 from yolo_fs.progress.gate_wait import wait as wait_for
+from yolo_fs.progress.gates import Gates, gates_at
+from yolo_fs.progress.workflow import spelled_or_at_work
+from yolo_fs.workspace.settings import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from yolo_fs.git.repository import Repository
-    from yolo_fs.phase.gate_status import GateStatus
-    from yolo_fs.progress.gates import Gates
-    from yolo_fs.workspace.settings import Settings
-
 
 _OUTPUT_LINES = 12
 """Of what a failed `verify_command` printed, its last."""
@@ -60,9 +58,6 @@ def why(invocation: Invocation, *, name: str, phase: str) -> Reply:
     stands below: it opens and closes no gate.
     """
     from yolo_fs.checking.verify_command import verification_of
-    from yolo_fs.git.repository import Repository
-    from yolo_fs.phase.root_cause import root_cause
-    from yolo_fs.workspace.settings import load
 
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
@@ -111,26 +106,19 @@ def wait(
 
     Exit 1 with what each department lacks when the time is over.
     """
-    waited = wait_for(partial(look_aside, invocation.start, phase, names), timeout)
-    code = Exit.DONE if waited.is_open else Exit.FINDINGS
+    waited = wait_for(invocation.start, phase, names, timeout)
+    code = Exit.DONE if waited.look.is_open else Exit.FINDINGS
     return Reply(
         _wait_result_as_json(waited), (), code, lambda console: _show_waited(console, waited)
     )
 
 
 def _gates(invocation: Invocation, phase: str) -> Gates:
-    from yolo_fs.git.repository import Repository
-    from yolo_fs.workspace.settings import load
-
     with Repository(invocation.start) as repository:
         return _gates_in(repository, load(repository.root), phase)
 
 
 def _gates_in(repository: Repository, settings: Settings, phase: str) -> Gates:
-    from yolo_fs.history.facts_reader import FactsReader
-    from yolo_fs.progress.gates import gates_at
-    from yolo_fs.progress.workflow import spelled_or_at_work
-
     facts_reader = FactsReader(repository, settings)
     wanted = spelled_or_at_work(repository, settings, facts_reader, phase)
     gates = gates_at(repository, facts_reader, wanted, repository.head().tip)
@@ -169,8 +157,6 @@ def _show_each(console: Console, gates: list[GateStatus]) -> None:
 
 def _show_all(console: Console, gates: Gates) -> None:
     _show_each(console, list(gates.phase.gates))
-    from yolo_fs.progress.drift import FORGED  # a waiter can do without it
-
     for name in gates.forged:
         console.print(f"forged: {safe(name)} {FORGED}", style="red")
     for drift in gates.drift:
@@ -179,30 +165,23 @@ def _show_all(console: Console, gates: Gates) -> None:
 
 
 def _wait_result_as_json(waited: GateWaitResult) -> dict[str, Any]:
-    """Return the result of waiting: open gates, from the daemon or an own check, or a report."""
-    look, notice = waited.look, waited.notice
-    gates = [{**gate, "open": True, "missing": []} if notice else dict(gate) for gate in look.gates]
+    """Return the result of waiting: open gates, or what each department lacks."""
+    look = waited.look
     return {
         "phase": look.phase,
-        "gates": gates,
-        "open": waited.is_open,
-        "commit": notice.commit if notice else look.commit,
-        "by": "daemon" if notice else "look",
-        "woke_at": datetime.fromtimestamp(waited.woke_at_ns / 1e9, UTC)
-        .isoformat()
-        .replace("+00:00", "Z"),
+        "gates": look.gates,
+        "open": look.is_open,
+        "commit": look.commit,
+        "by": "look",  # 1.0 also had `daemon`; the keys stay
+        "woke_at": datetime.fromtimestamp(waited.woke_at_s, UTC).isoformat().replace("+00:00", "Z"),
         "waited_s": round(waited.waited_s, 3),
-        "departments": []
-        if waited.is_open
-        else [dict(department) for department in look.departments],
+        "departments": [] if look.is_open else look.departments,
     }
 
 
 def _show_waited(console: Console, waited: GateWaitResult) -> None:
-    if waited.is_open:
+    if waited.look.is_open:
         return
-    from yolo_fs.phase.gate_status import GateStatus, MissingEvidence  # a waiter can do without
-
     for gate in waited.look.gates:
         missing = tuple(MissingEvidence(**lack) for lack in gate["missing"])
         _show_why(console, GateStatus(gate["gate"], missing, (), gate["blocking"]))

@@ -115,7 +115,7 @@ class Follower:
             former.close()
 
     def project(self) -> None:
-        """Write the status of departments, sentinels and the open gates."""
+        """Write the status of departments and sentinels, and tell which gates opened and closed."""
         self._projector.bring_up_to_date(self.tip, self.verdicts)
 
     def write_state(self) -> str | None:

@@ -1,98 +1,34 @@
-"""Gates between those who open them and those who wait: the daemon's notice, and `gate wait`.
+"""`gate wait`: looks at gates, and again whenever the branch has moved, until they are open.
 
-The daemon replaces one small file when a gate opens or closes, and touches it after each evaluation
-of the gates. A waiter polls that file's stamp. The notice only saves the waiter from reading the
-branch. It reads the branch itself when no daemon runs or the daemon stays silent.
-
-There may be hundreds of waiters, so each stays small: a look needs git and all the rules, and runs
-in a process of its own. See docs/dev/faults.md#f58.
+A waiter depends on no other process. It looks by itself, as several that ask an observer at one
+moment would wait longer for each other than a look takes.
 """
 
 from __future__ import annotations
 
-import gc
-import json
 import os
-import random
-import stat
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from yolo_fs.core.reasons import Exit, Reason, YoloError
+from yolo_fs.core.ids import PhaseId
+from yolo_fs.core.json_form import to_json
+from yolo_fs.core.reasons import YoloError
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.facts_reader import FactsReader
+from yolo_fs.phase.progress import DepartmentStatus
+from yolo_fs.progress.gates import gates_at
+from yolo_fs.progress.workflow import spelled_or_at_work
+from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES, INTEGRATION
 from yolo_fs.system.files import Stamp, stamp_at
-from yolo_fs.system.lock import holder
-from yolo_fs.system.store import read_json, write_json
-from yolo_fs.system.warm_path import owners_of
+from yolo_fs.system.store import read_json
+from yolo_fs.workspace.planning_tree import phase_folder
+from yolo_fs.workspace.settings import CONFIG, Settings, load, user_config_path
 
 POLL_S = 0.05
-"""Interval at which a waiter checks the stamp of the daemon's notice."""
-DAEMON_POLL_S = 1.0
-"""Interval at which it checks whether the daemon lives and, while it does, whether the branch
-moved."""
-ALONE_POLL_S = 0.1
-"""The same while no daemon lives."""
-DOUBT_S = 5.0
-"""How long a living daemon may leave a move of the branch unjudged."""
-
-OpenGates = Mapping[str, Sequence[str]]
-"""Phase → names of its open gates."""
-
-
-class Notice(NamedTuple):
-    """What the daemon wrote last."""
-
-    id: str = ""
-    """Differs from that of every earlier notice."""
-    commit: str = ""
-    """Commit that the gates were judged at."""
-    open: OpenGates | None = None
-
-
-def read_notice(path: str) -> Notice:
-    """Return the daemon's notice; a blank one without it, or if others could have written it."""
-    if not _is_private(os.path.dirname(path)):
-        return Notice()
-    match read_json(path):
-        case {"id": str(id_), "commit": str(commit), "open": dict(open_)} if all(
-            isinstance(names, list) for names in open_.values()
-        ):
-            return Notice(id_, commit, open_)
-    return Notice()
-
-
-def _is_private(folder: str) -> bool:
-    try:
-        status = os.lstat(folder)
-    except OSError:
-        return False
-    is_ours = stat.S_ISDIR(status.st_mode) and status.st_uid in owners_of(folder)
-    return is_ours and not status.st_mode & 0o022
-
-
-class NoticeWriter:
-    """Writes the daemon's notice."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._written: OpenGates | None = None
-
-    def write(self, open_: OpenGates, commit: str) -> None:
-        """Write which gates are open.
-
-        When the disk is full, waiters look for themselves after a while.
-        """
-        try:
-            if open_ == self._written:
-                os.utime(self._path, follow_symlinks=False)
-                return
-            notice = {"id": os.urandom(8).hex(), "commit": commit, "open": dict(open_)}
-            write_json(self._path, notice, durable=False)
-            self._written = open_
-        except (OSError, YoloError):
-            self._written = None
+"""Interval at which a waiter checks whether the branch has moved."""
+RETRY_S = 0.5
+"""Pause after a look that failed, such as at a configuration that is half written."""
 
 
 class GateLook(NamedTuple):
@@ -108,12 +44,6 @@ class GateLook(NamedTuple):
     commit: str
     stamps: Mapping[str, Stamp | None]
     """Files that the answer depends on → their stamps before the look."""
-    notice: str
-    """Id of the daemon's notice before the look: only a later one is news."""
-    notices: str
-    """Path of the notice."""
-    lock: str
-    """Path of the lock that a living daemon holds."""
     timeout_s: float
     """Default timeout, where the command line has none."""
 
@@ -131,136 +61,88 @@ class GateWaitResult(NamedTuple):
     """Result of waiting."""
 
     look: GateLook
-    """The last look. It does not include a later notice of the daemon."""
-    notice: Notice | None
-    """The notice that ended the waiting; None when a look or the timeout did."""
-    woke_at_ns: int
-    """When the waiter learned the result."""
+    """The last look."""
+    woke_at_s: float
+    """When the waiter learned the result, in seconds since 1970."""
     waited_s: float
 
-    @property
-    def is_open(self) -> bool:
-        """Whether all of the gates are open."""
-        return self.notice is not None or self.look.is_open
 
-
-def wait(look: Callable[[], GateLook], timeout_s: float | None = None) -> GateWaitResult:
-    """Wait until all the gates are open, or until the timeout."""
-    began = time.monotonic()
-    seen = look()
-    deadline = began + (seen.timeout_s if timeout_s is None else timeout_s)
-    gc.freeze()  # many end at one moment: none should walk its whole heap before it exits
-    seen, notice = _wait_until_open(look, seen, deadline)
-    woke_at_ns = time.time_ns()
-    if notice:
-        time.sleep(2 * POLL_S)  # let the other waiters read the notice before this one answers
-    return GateWaitResult(seen, notice, woke_at_ns, time.monotonic() - began)
-
-
-def _wait_until_open(
-    look: Callable[[], GateLook], seen: GateLook, deadline: float
-) -> tuple[GateLook, Notice | None]:
-    while not seen.is_open:
-        notice = _Sleep(seen).until_news(deadline)
-        is_over = time.monotonic() >= deadline
-        if notice or (is_over and not seen.is_outdated()):
-            return seen, notice
-        try:
-            seen = look()
-        except YoloError:  # such as a configuration that is half written: try again
-            if is_over:
-                raise
-            time.sleep(DAEMON_POLL_S)
-        if is_over:
-            break
-    return seen, None
-
-
-class _Sleep:
-    """The pause between two looks."""
-
-    def __init__(self, seen: GateLook) -> None:
-        self._seen = seen
-        self._patience = random.uniform(1, 2)  # so that a hundred waiters do not look at once
-        self._read: Stamp | None = None
-        """Stamp of the last notice that was read."""
-
-    def until_news(self, deadline: float) -> Notice | None:
-        """Return the notice that all gates are open; None when a look is due, or time is over."""
-        check_at = 0.0
-        while True:
-            is_served = False
-            if is_check := time.monotonic() >= check_at:
-                is_served = self._is_daemon_alive()
-                check_at = time.monotonic() + (DAEMON_POLL_S if is_served else ALONE_POLL_S)
-            if notice := self._find_opening_notice():
-                return notice
-            left_s = deadline - time.monotonic()
-            if left_s <= 0 or (is_check and self._is_look_due(is_served=is_served)):
-                return None
-            time.sleep(min(POLL_S, left_s))
-
-    def _find_opening_notice(self) -> Notice | None:
-        """Return a notice that is younger than the look and says that all gates are open.
-
-        Its commit may be older than that of the look, when the branch was moved back meanwhile. The
-        gates were then open at some moment of the wait, which is all that waiting can promise.
-        """
-        stamp = stamp_at(self._seen.notices)
-        if stamp is None or stamp == self._read:
-            return None
-        self._read = stamp
-        notice = read_notice(self._seen.notices)
-        if notice.id in ("", self._seen.notice) or notice.open is None:
-            return None
-        open_gates = notice.open.get(self._seen.phase, ())
-        is_open = all(gate["gate"] in open_gates for gate in self._seen.gates)
-        return notice if is_open else None
-
-    def _is_daemon_alive(self) -> bool:
-        try:
-            return holder(self._seen.lock) is not None
-        except YoloError:
-            return False
-
-    def _is_look_due(self, *, is_served: bool) -> bool:
-        """Return whether the branch moved and no daemon seems to judge it."""
-        if not self._seen.is_outdated():
-            return False
-        if not is_served:
-            return True
-        stamps = filter(None, map(stamp_at, self._seen.stamps))
-        moved_ns = max((stamp.ctime_ns for stamp in stamps), default=0)
-        judged = stamp_at(self._seen.notices)
-        if judged and judged.ctime_ns > moved_ns:
-            return False
-        return time.time_ns() - moved_ns > self._patience * DOUBT_S * 1e9
-
-
-def look_aside(start: str, phase: str, names: Sequence[str]) -> GateLook:
-    """Look at the branch in another process.
+def wait(
+    start: str, phase: str, names: Sequence[str], timeout_s: float | None = None
+) -> GateWaitResult:
+    """Wait until all the gates are open, or until the timeout.
 
     Raises:
-        YoloError: what the look raised there; INTERNAL_ERROR when it ended without an answer.
+        YoloError: what the first look raises, or the last.
     """
-    # -P: the user's repository must not shadow our modules.
-    command = [sys.executable, "-P", "-m", "yolo_fs.progress.gates", start, phase, *names]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    answer = json.loads(done.stdout) if done.stdout else {}
-    if done.returncode == 0:
-        stamps = {path: _build_stamp(parts) for path, parts in answer.pop("stamps").items()}
-        return GateLook(stamps=stamps, **answer)
-    if answer:
-        raise YoloError(
-            Reason.of(answer["reason"]),
-            answer["message"],
-            hint=answer["hint"],
-            exit_code=Exit(answer["exit"]),
+    began = time.monotonic()
+    seen = look(start, phase, names)
+    deadline = began + (seen.timeout_s if timeout_s is None else timeout_s)
+    is_over = False
+    while not (seen.is_open or is_over):
+        while not seen.is_outdated() and (left_s := deadline - time.monotonic()) > 0:
+            time.sleep(min(POLL_S, left_s))
+        is_over = time.monotonic() >= deadline
+        if is_over and not seen.is_outdated():
+            break
+        try:
+            seen = look(start, seen.phase, names)
+        except YoloError:
+            if is_over:
+                raise
+            time.sleep(RETRY_S)
+    return GateWaitResult(seen, time.time(), time.monotonic() - began)
+
+
+def look(start: str, spelled: str, names: Sequence[str]) -> GateLook:
+    """Look at gates of a phase, spelled as on the command line; empty for the one at work.
+
+    Raises:
+        YoloError: UNKNOWN_NAME, and what reading the repository and its configuration raises.
+    """
+    with Repository(start) as repository:
+        stamps = {path: stamp_at(path) for path in _sources(repository)}
+        settings = load(repository.root)
+        facts_reader, commit = FactsReader(repository, settings), repository.head().tip
+        phase = spelled_or_at_work(repository, settings, facts_reader, spelled)
+        gates = gates_at(repository, facts_reader, phase, commit)
+        facts_reader.keep()
+        return GateLook(
+            phase=str(phase),
+            gates=[to_json(gates.named(name)) for name in names],
+            departments=[_department(status) for status in gates.phase.progress.departments],
+            commit=commit or "",
+            stamps=stamps,
+            timeout_s=_choose_timeout_s(repository.root, settings, phase, names),
         )
-    last_line = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-    message = f"the look ended with {done.returncode}: {last_line}"
-    raise YoloError(Reason.INTERNAL_ERROR, message)
 
 
-def _build_stamp(parts: Sequence[int] | None) -> Stamp | None:
-    return None if parts is None else Stamp(*parts)
+def _sources(repository: Repository) -> Iterator[str]:
+    """Yield the files of which one changes whenever gates may: branch and configuration."""
+    yield f"{repository.git_dir}/HEAD"
+    if ref := repository.head().ref:
+        yield f"{repository.common_dir}/{ref}"
+    yield f"{repository.common_dir}/packed-refs"
+    yield f"{repository.common_dir}/reftable/tables.list"
+    yield os.path.join(repository.root, CONFIG)
+    yield user_config_path()
+
+
+def _department(progress: DepartmentStatus) -> dict[str, Any]:
+    current = progress.current
+    return {
+        "department": progress.department.value,
+        "complete": progress.is_complete,
+        "step": current.step.key if current else "",
+        "missing": list(current.missing) if current else [],
+        "blockers": list(progress.blockers),
+    }
+
+
+def _choose_timeout_s(root: str, settings: Settings, phase: PhaseId, names: Sequence[str]) -> float:
+    """Return the default timeout of these gates in seconds: the longest one counts."""
+    orchestration = read_json(os.path.join(phase_folder(root, phase), ".phase-orchestration.json"))
+    minutes = orchestration.get("timeout_minutes") if isinstance(orchestration, dict) else None
+    others_s = 60.0 * (minutes if type(minutes) is int and minutes > 0 else GATE_TIMEOUT_MINUTES)
+    integration_s = float(settings.config.integration_gate.timeout_seconds)
+    return max(integration_s if name == INTEGRATION else others_s for name in names)

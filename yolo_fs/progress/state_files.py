@@ -66,7 +66,7 @@ from yolo_fs.system.store import (
     write_json,
 )
 from yolo_fs.system.text_checks import Limits
-from yolo_fs.workspace.own_files import notice_path, states_lock
+from yolo_fs.workspace.own_files import states_lock
 from yolo_fs.workspace.planning_tree import RUNNING, own_phase_folder, phase_folder
 from yolo_fs.workspace.settings import Settings
 
@@ -396,9 +396,6 @@ class Projector:
         self._switches = Switches(settings.config)
         self._facts_reader = facts_reader
         self._emit = emit
-        from yolo_fs.progress.gate_wait import NoticeWriter  # of the daemon alone
-
-        self._notices = NoticeWriter(notice_path(repository))
         self._open: set[tuple[str, str]] = set()
         """(phase, gate) that were open at the last look."""
         self._done: object = None
@@ -415,11 +412,8 @@ class Projector:
             return
         self._has_failed = False
         phases = self._facts_reader.phases(commit)
-        gates = {str(phase.id): phase.gates for phase in phases}
-        # First, and not synced to disk: whole teams wait for it.
-        self._notices.write(_open_gates(gates), commit or "")
         if several:
-            self._note_gates(gates)
+            self._note_gates(phases)
         if phases and (several or self._wanted != "never"):
             self._hide()
             self._write(phases, errors)
@@ -465,10 +459,10 @@ class Projector:
             update(path, lock, merge, timeout_s=2.0, root=root, mode=SHARED)
             failpoint.reach("projections.written")
 
-    def _note_gates(self, gates: Mapping[str, tuple[GateStatus, ...]]) -> None:
-        for phase, of_phase in gates.items():
-            for gate in of_phase:
-                self._note_gate(phase, gate)
+    def _note_gates(self, phases: Iterable[Phase]) -> None:
+        for phase in phases:
+            for gate in phase.gates:
+                self._note_gate(str(phase.id), gate)
 
     def _note_gate(self, phase: str, gate: GateStatus) -> None:
         key = (phase, gate.name)
@@ -521,12 +515,6 @@ class Projector:
                 {"reason": reason.value},
             )
             self._has_failed = True
-
-
-def _open_gates(gates: Mapping[str, tuple[GateStatus, ...]]) -> dict[str, list[str]]:
-    return {
-        phase: [gate.name for gate in of_phase if gate.is_open] for phase, of_phase in gates.items()
-    }
 
 
 def _is_over(phase: Phase, path: str) -> bool:

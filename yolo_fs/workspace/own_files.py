@@ -65,11 +65,6 @@ def log_path(repository: Repository) -> str:
     return os.path.join(repository.own_dir, "daemon.log")
 
 
-def notice_path(repository: Repository) -> str:
-    """Return the file in which the daemon publishes which gates are open."""
-    return os.path.join(repository.own_dir, "gates.json")
-
-
 def states_lock(repository: Repository) -> str:
     """Return the path of the lock for bringing state files and the branch into agreement."""
     return os.path.join(repository.own_dir, "states.turn")
@@ -432,7 +427,6 @@ CREW_TOLD = OwnNote(
     OwnFile("crew-told.json", {"told": [str]}, "what was reported already: it is reported again")
 )
 ESCALATION_CLOCK = OwnNote(OwnFile("escalation-clock.json", _CLOCK))
-GATES = OwnFile("gates.json", {"id": str, "commit": str, "open": dict})
 HEALTH = OwnFile("health.json", {"pid": int, "running": bool})
 HOOKS = OwnFile(
     "hooks.json",
@@ -490,8 +484,8 @@ _OTHERS = (
     *map(
         OwnFile,
         ("phases.lock", "handoffs.lock", "execution-state.lock",
-         "daemon.lock", "gates.waiters", "index-pending",
-         "ref-locks", INDEX, f"{INDEX}{SEAL}", f"{INDEX}-wal", f"{INDEX}-shm",
+         "daemon.lock", "index-pending", "ref-locks",
+         INDEX, f"{INDEX}{SEAL}", f"{INDEX}-wal", f"{INDEX}-shm",
          f"{STATE}-wal", f"{STATE}-shm", f"{STATE}-journal", f"{INDEX}-journal",
          "company.lock", "kept.turn", "kept-ref-lock", "states.turn", "packs-left"),
     ),
@@ -524,7 +518,6 @@ def own_files(repository: Repository, hosts: tuple[str, ...]) -> Iterator[OwnFil
         BOOT,
         STATE_FILE,
         *(note.former for note in NOTES),
-        GATES,
         TEAM_LANE,
         HEALTH,
         HOOKS,
