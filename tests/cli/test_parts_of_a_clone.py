@@ -185,6 +185,23 @@ def commits_of(root: Path) -> set[str]:
     return {one.commit for one in facts.filed}
 
 
+@pytest.mark.parametrize("how", ["--filter=blob:none", "--depth=1"])
+def test_a_report_of_a_clone_that_lacks_what_a_commit_changed_says_so(
+    origin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], how: str
+) -> None:
+    (origin / "src/a.py").write_text("2\n")
+    git(origin, "commit", "-qam", "fix(01-01): T1 load them once")
+    clone = cloned(origin, tmp_path, how)
+    git(clone, "remote", "set-url", "origin", (tmp_path / "gone").as_uri())
+    for root, size in ((origin, "1 file, +1 −1"), (clone, "this clone lacks what it changed")):
+        capsys.readouterr()
+        assert run(["report", "--format", "markdown", "--phase", "1", "-C", str(root)]) == 0
+        (line,) = [
+            line for line in capsys.readouterr().out.splitlines() if "T1 load them once" in line
+        ]
+        assert size in line
+
+
 def test_a_whole_clone_still_finds_a_commit_that_there_is_not(origin: Path, tmp_path: Path) -> None:
     clone, summary = tmp_path / "clone", "01-01.summary.jsonl"
     git(tmp_path, "clone", "-q", origin.as_uri(), str(clone))

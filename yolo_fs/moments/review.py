@@ -7,7 +7,7 @@ signed it. The HTML and Markdown reports both render these values.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from yolo_fs.checking.verify_command import Verification
@@ -15,6 +15,7 @@ from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import counted
 from yolo_fs.evidence.facts import Work, texts
 from yolo_fs.git.repository import Repository
+from yolo_fs.git.runner import GitError
 from yolo_fs.moments.record import PhaseRecord
 from yolo_fs.progress.board import PhaseBoard
 
@@ -22,15 +23,25 @@ MOST_COMMITS = 200
 """Source commits that are listed."""
 
 
+class ChangeSize(NamedTuple):
+    """How much a commit changed."""
+
+    files: int
+    added: int
+    """Added lines; binary files count none."""
+    removed: int
+
+    def __str__(self) -> str:
+        return f"{counted(self.files, 'file')}, +{self.added} −{self.removed}"
+
+
 class SourceChange(NamedTuple):
     """One source commit of the phase."""
 
     commit: str
     subject: str
-    files: int
-    added: int
-    """Added lines; binary files count none."""
-    removed: int
+    size: ChangeSize | None
+    """None where this clone lacks what it changed."""
 
 
 class ReviewSection(NamedTuple):
@@ -83,20 +94,52 @@ def source_changes(repository: Repository, work: Iterable[Work]) -> tuple[Source
     commits = list(dict.fromkeys(each.commit for each in work if each.commit))[:MOST_COMMITS]
     if not commits:
         return ()
-    output = repository.git.text(
-        "log", "--no-walk=unsorted", "--format=%x00%H%x09%s", "--numstat", "--no-renames", *commits
+    said = _log_entries(repository, commits, "--no-patch")
+    ends = repository.cut_off()  # git takes all files of these for added
+    sizes = _sizes_of(repository, [commit for commit in commits if commit not in ends])
+    return tuple(
+        SourceChange(commit, subject, sizes.get(commit)) for commit, (subject, _) in said.items()
     )
-    return tuple(_change(each) for each in output.split("\0") if each.strip())
 
 
-def _change(log_entry: str) -> SourceChange:
-    head, *rows = log_entry.strip("\n").split("\n")
-    commit, _, subject = head.partition("\t")
+def _sizes_of(repository: Repository, commits: Sequence[str]) -> dict[str, ChangeSize]:
+    """Return how much commits changed; a partial clone lacks the content of some."""
+    if not commits:
+        return {}
+    try:
+        said = _log_entries(repository, commits, "--numstat", "--no-renames")
+    except GitError:
+        if not repository.is_partial:
+            raise
+        middle = len(commits) // 2
+        halves = (commits[:middle], commits[middle:]) if middle else ()
+        return {
+            commit: size for half in halves for commit, size in _sizes_of(repository, half).items()
+        }
+    return {commit: _size(rows) for commit, (_, rows) in said.items()}
+
+
+def _log_entries(
+    repository: Repository, commits: Sequence[str], *how: str
+) -> dict[str, tuple[str, list[str]]]:
+    """Return the subject of each commit, and what git prints below it."""
+    output = repository.git.text(
+        "log", "--no-walk=unsorted", "--format=%x00%H%x09%s", *how, *commits
+    )
+    entries = {}
+    for entry in filter(str.strip, output.split("\0")):
+        head, *rows = entry.strip("\n").split("\n")
+        commit, _, subject = head.partition("\t")
+        entries[commit] = subject, rows
+    return entries
+
+
+def _size(rows: Iterable[str]) -> ChangeSize:
     counts = [row.split("\t") for row in rows if row.count("\t") >= 2]
     added, removed = (
         sum(int(fields[at]) for fields in counts if fields[at].isdigit()) for at in (0, 1)
     )
-    return SourceChange(commit, subject, len(counts), added, removed)
+    return ChangeSize(len(counts), added, removed)
 
 
 def _goal(phase: PhaseBoard) -> Iterator[str]:
@@ -110,10 +153,7 @@ def _built(repository: Repository, record: PhaseRecord) -> Iterator[str]:
     for line in record.phase.facts.lines_of("summary"):
         yield from texts(line.get("built"))
     for change in source_changes(repository, record.work):
-        size = (
-            f"{change.files} file{'' if change.files == 1 else 's'}, "
-            f"+{change.added} −{change.removed}"
-        )
+        size = change.size or "this clone lacks what it changed"
         yield f"{change.commit[:SHORT]} {change.subject} ({size})"
 
 
