@@ -5,30 +5,25 @@ from __future__ import annotations
 import json
 import os
 import random
-import tracemalloc
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.phases import FOLDER, PHASE, complete, facts
+from tests.support.phases import FOLDER, complete, facts
 from tests.support.settings import config_from
 from yolo_fs.agents.circuit import (
     Breaker,
     BreakerPolicy,
     OutcomeEvent,
     as_of,
-    in_order,
-    left_by,
-    turned,
+    breakers_after,
 )
 from yolo_fs.agents.health import AgentSign, crew, instance_of, judged, seen_in, shutdowns
 from yolo_fs.agents.stalls import CAUSES, StallInput, stalls, turns_of
-from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.verdicts import Held, Rejected, Verdict
 from yolo_fs.cli import hook_fast
 from yolo_fs.core.json_form import to_json
@@ -36,13 +31,11 @@ from yolo_fs.core.reasons import Finding, Reason
 from yolo_fs.core.timestamps import Instant, Timers, iso
 from yolo_fs.escalations.fold import escalations
 from yolo_fs.escalations.log import logged
-from yolo_fs.evidence.facts import Filed, PhaseFacts, Switches, Version
-from yolo_fs.loops.facts import LoopFacts
+from yolo_fs.evidence.facts import PhaseFacts
 from yolo_fs.phase.phase import Phase
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
 from yolo_fs.protocol.roster import SIGNS, TURNS, Cause, Circuit, Health
-from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.layout import Record
 from yolo_fs.schemas.messages.catalogue import MESSAGES, read_message
 from yolo_fs.system import heartbeats
@@ -162,52 +155,23 @@ def test_thousands_of_failures_are_counted_and_the_last_of_them_told() -> None:
         )
         for second in range(9)
     ]
-    told += [each._replace(once="") for each in told * 1_000]
+    told += [
+        each._replace(once="", what=f"{each.what}.{turn}") for each in told for turn in range(1_000)
+    ]
     told += told[:9]  # each of these is known, and counts once
-    told.sort(key=lambda each: each.at)
 
-    (one,) = left_by(told, [Breaker(Dept.BACKEND)], BreakerPolicy(3, 60))
+    (one,) = breakers_after(told, [Dept.BACKEND], BreakerPolicy(3, 60))
 
     assert one.failures == 9_009
     assert (one.state, len(one.latest)) == (Circuit.OPEN, 3)
     assert one.why.startswith("9009 failures in a row: task ")
 
 
-def test_outcomes_of_many_files_are_told_oldest_first_and_what_two_tell_alike_once() -> None:
-    dice = random.Random(20261124)
-    series = [
-        [
-            OutcomeEvent(START + timedelta(seconds=second), Dept.BACKEND, dice.random() < 0.5, "x")
-            for second in sorted(dice.choices(range(40), k=20))
-        ]
-        for _ in range(9)
-    ]
-    told = list(chain.from_iterable(in_order(series)))
-    assert set(told) == {each for one in series for each in one}
-    assert len(told) == len(set(told))
-    assert [each.at for each in told] == sorted(each.at for each in told)
-
-
-def test_outcomes_of_a_thousand_files_take_little_memory_while_they_are_told() -> None:
-    lines, known, moments = ({"s": "failed"},), [], count()
-    for phase in range(1, 11):
-        folder = FOLDER.replace("/01-", f"/{phase:02}-")
-        paths = [f"{folder}/{phase:02}-{plan:02}.summary.jsonl" for plan in range(1, 100)]
-        filed = tuple(Filed(place, lines, valid=True) for place in map(classify, paths) if place)
-        versions = {
-            path: tuple(Version(lines, 990 * at + second, at) for at in range(9))
-            for path, second in zip(paths, moments, strict=False)
-        }
-        known.append(LoopFacts(PhaseFacts(PHASE, filed, Switches(Config())), 0, versions))
-    tracemalloc.start()
-    try:
-        (one,) = turned([Dept.BACKEND], BreakerPolicy(3, 60), known, ())
-        _, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-
-    assert one.failures == 9 * 990
-    assert most / 990 < 1_500
+def test_outcomes_count_oldest_first_and_what_two_tell_alike_counts_once() -> None:
+    told = [outcome(f"2026-02-17T10:00:{second:02}+00:00", "failure") for second in range(3)]
+    patience = BreakerPolicy(9, 60)
+    (one,) = breakers_after([*reversed(told), *told], [Dept.BACKEND], patience)
+    assert (one.failures, one.latest) == (3, tuple(told))
 
 
 def plain_machine(
@@ -266,16 +230,15 @@ def test_a_step_stands_still_for_the_cause_that_the_scenario_has(case: dict[str,
 def breakers(
     told: Iterable[OutcomeEvent], patience: BreakerPolicy, now: datetime
 ) -> tuple[Breaker, ...]:
-    in_turn = sorted(told, key=lambda each: each.at)
-    return as_of(now, left_by(in_turn, [Breaker(Dept.BACKEND)], patience), patience, {})
+    return as_of(now, breakers_after(told, [Dept.BACKEND], patience), patience, {})
 
 
 def scene(case: Mapping[str, Any], now: datetime) -> StallInput:
     known = phase(case)
     agents = judged(crew(seen(case)[0]), now, 600)
     told = [
-        OutcomeEvent(now - timedelta(seconds=9), Dept.BACKEND, failed=True, what=what)
-        for what in case.get("failures", ())
+        OutcomeEvent(now - timedelta(seconds=9 - turn), Dept.BACKEND, failed=True, what=what)
+        for turn, what in enumerate(case.get("failures", ()))
     ]
     circuits = breakers(told, BreakerPolicy(2, 300), now)
     asked = escalations(logged(known), now)

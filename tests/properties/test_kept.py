@@ -18,7 +18,7 @@ import pytest
 from yolo_fs.agents.snapshot import AgentsObserver
 from yolo_fs.git.repository import Repository
 from yolo_fs.history import facts_reader as kept_readers
-from yolo_fs.history.facts_reader import FactsReader
+from yolo_fs.history.facts_reader import FactsReader, loop_facts
 from yolo_fs.observer.answers import Answerer
 from yolo_fs.phase.phase import Phase
 from yolo_fs.progress.board import board
@@ -93,12 +93,15 @@ def told(repository: Repository, commit: str, facts_reader: FactsReader) -> obje
     """Return all that is shown of a commit."""
     shown = board(repository, load(repository.root), commit, facts_reader)
     phases = [(one.facts, one.folded, one.waits, one.integration_checks) for one in shown.phases]
-    crew = AgentsObserver(repository, load(repository.root), facts_reader).read_phases(commit)
-    loops = [(one.loops.versions, one.loops.work, one.outcomes, one.turns) for one in crew]
+    observer = AgentsObserver(repository, load(repository.root), facts_reader)
+    agents = [(one.outcomes, one.turns) for one in observer.read_phases(commit)]
+    known = [loop_facts(facts_reader, one.facts, 0) for one in shown.phases]
+    loops = [(one.versions, one.work) for one in known]
     return (
         shown.as_json(),
         phases,
         loops,
+        agents,
         facts_reader.tasks_done(commit),
         facts_reader.steps_said(),
     )

@@ -5,11 +5,8 @@ docs/dev/sources.md#document-000.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from heapq import merge
-from itertools import chain, groupby, pairwise
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 from yolo_fs.agents.health import AgentHealth, AgentSign
@@ -29,7 +26,6 @@ from yolo_fs.protocol.roster import (
     Measure,
 )
 
-_AT = attrgetter("at")
 _SHOWN = 3
 """Failures that are described; the others are only counted."""
 
@@ -69,8 +65,6 @@ class Breaker(NamedTuple):
     opened_at: datetime | None = None
     probe_at: datetime | None = None
     """When it became half-open."""
-    last: OutcomeEvent | None = None
-    """The outcome that last changed its state."""
 
     @property
     def key(self) -> str:
@@ -102,47 +96,19 @@ class Breaker(NamedTuple):
         }
 
 
-def turned(
-    departments: Iterable[Dept],
-    patience: BreakerPolicy,
-    phases: Sequence[LoopFacts],
-    outcome_events: Iterable[OutcomeEvent],
+def breakers_after(
+    outcomes: Iterable[OutcomeEvent], departments: Iterable[Dept], patience: BreakerPolicy
 ) -> tuple[Breaker, ...]:
-    """Return the breakers of departments after all outcomes.
+    """Return the breakers of departments after their outcomes, given in any order.
 
-    `outcome_events`: all outcomes that are not versions of an artifact.
+    Two sources that report the same at one moment count once.
     """
-    closed = (Breaker(department) for department in departments)
-    series = (
-        _outcomes_of_versions(*measured) for facts in phases for measured in _find_measured(facts)
-    )
-    moments = in_order([sorted(outcome_events, key=_AT), *series])
-    return left_by(chain.from_iterable(moments), closed, patience)
-
-
-def left_by(
-    outcomes: Iterable[OutcomeEvent], before: Iterable[Breaker], patience: BreakerPolicy
-) -> tuple[Breaker, ...]:
-    """Return breakers after some outcomes. `outcomes`: oldest first."""
-    left = {breaker.department: breaker for breaker in before}
-    for outcome in outcomes:
-        breaker = left.get(outcome.department)
-        if breaker is None:
-            continue
-        is_as_before = breaker.state is Circuit.CLOSED and not (outcome.failed or breaker.failures)
-        if not is_as_before:  # nearly all of a long history
+    left = {department: Breaker(department) for department in departments}
+    for outcome in sorted(set(outcomes)):
+        if breaker := left.get(outcome.department):
             waited = _advance_by_time(breaker, outcome.at, patience, {})
             left[breaker.department] = _after(waited, outcome, patience)
     return tuple(left.values())
-
-
-def in_order(series: Iterable[Iterable[OutcomeEvent]]) -> Iterator[tuple[OutcomeEvent, ...]]:
-    """Merge series of outcomes by time, and yield those of each moment, without duplicates.
-
-    Only one outcome per series is held in memory: a long history has tens of thousands.
-    """
-    for _, together in groupby(merge(*series, key=_AT), key=_AT):
-        yield tuple(sorted(set(together)))
 
 
 def as_of(
@@ -173,7 +139,7 @@ def _after(breaker: Breaker, outcome: OutcomeEvent, patience: BreakerPolicy) -> 
     if to is None:
         return counted
     opened_at = outcome.at if to is Circuit.OPEN else breaker.opened_at
-    return counted._replace(state=to, opened_at=opened_at, last=outcome)
+    return counted._replace(state=to, opened_at=opened_at)
 
 
 def _counted(breaker: Breaker, failed: OutcomeEvent) -> Breaker:
@@ -197,42 +163,20 @@ def _written(at: datetime | None) -> str:
 BLOCKER = "dev_blocker"
 
 
-def outcomes(facts: LoopFacts, done: Mapping[str, SourceCommit]) -> Iterator[OutcomeEvent]:
-    """Yield the outcomes of a phase on the branch that are not versions of artifacts.
-
-    `done`: its tasks' commits.
-    """
+def outcomes_on_branch(
+    facts: LoopFacts, done: Mapping[str, SourceCommit]
+) -> Iterator[OutcomeEvent]:
+    """Yield the outcomes of a phase on the branch. `done`: its tasks' commits."""
     for row in MEASURES:
         for filed in facts.phase.of_kind(row.of):
-            if row.each or not facts.versions.get(filed.place.path):
-                yield from _judge_versions(row, filed, facts.history(filed))
+            yield from _judge_versions(row, filed, facts.history(filed))
     yield from _of_tasks(facts.phase, done)
     yield from _outcomes_of_blockers(facts.phase)
-
-
-def _find_measured(facts: LoopFacts) -> Iterator[tuple[Measure, Filed, Sequence[Version]]]:
-    """Yield the artifacts of which each version is one outcome."""
-    for row in MEASURES:
-        if row.each:
-            continue
-        for filed in facts.phase.of_kind(row.of):
-            if versions := facts.versions.get(filed.place.path):
-                yield row, filed, versions
-
-
-def _outcomes_of_versions(
-    row: Measure, filed: Filed, versions: Sequence[Version]
-) -> Iterable[OutcomeEvent]:
-    """Return the outcomes of an artifact's versions, oldest first."""
-    outcome_events = _judge_versions(row, filed, versions)
-    is_in_order = all(before.at_s <= after.at_s for before, after in pairwise(versions))
-    return outcome_events if is_in_order else sorted(outcome_events, key=_AT)
 
 
 def _judge_versions(
     row: Measure, filed: Filed, versions: Iterable[Version]
 ) -> Iterator[OutcomeEvent]:
-    # One frame for everything: as many of these generators are in memory as there are files.
     department = Dept(filed.place.department)
     for version in versions:
         lines = [line for line in version.lines if row.key in line]

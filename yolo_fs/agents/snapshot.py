@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
-from itertools import chain
 from typing import Any, NamedTuple
 
 from yolo_fs.agents.circuit import (
@@ -19,10 +18,10 @@ from yolo_fs.agents.circuit import (
     BreakerPolicy,
     OutcomeEvent,
     as_of,
+    breakers_after,
     disappearances,
-    outcomes,
+    outcomes_on_branch,
     outcomes_reported,
-    turned,
 )
 from yolo_fs.agents.health import AT_WORK, AgentHealth, Shutdown, crew, judged, shutdowns
 from yolo_fs.agents.recording import AgentJournal, Recorded
@@ -39,9 +38,8 @@ from yolo_fs.evidence.facts import PhaseFacts, SourceCommit, Switches, plan_prog
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader, loop_facts
 from yolo_fs.history.index import HistoryIndex
-from yolo_fs.loops.facts import LoopFacts
 from yolo_fs.phase.phase import Phase
-from yolo_fs.protocol.roster import Circuit, Health
+from yolo_fs.protocol.roster import Circuit
 from yolo_fs.schemas.config import Policy
 from yolo_fs.workspace.own_files import CREW_CLOCK
 from yolo_fs.workspace.settings import Settings
@@ -81,9 +79,7 @@ class _OpenPhase(NamedTuple):
     """What the branch says of an incomplete phase."""
 
     phase: Phase
-    loops: LoopFacts
     outcomes: tuple[OutcomeEvent, ...]
-    """Outcomes that are not versions of artifacts."""
     turns: tuple[StepTurn, ...]
 
 
@@ -104,8 +100,6 @@ class AgentsObserver:
         self._facts_reader = facts_reader or FactsReader(repository, settings)
         self._clock = clock
         self._timers = recall(repository, CREW_CLOCK)
-        self._tip: str | None = ""
-        self._phases: tuple[_OpenPhase, ...] = ()
         self._recorded = Recorded()
         self._agents: tuple[AgentHealth, ...] = ()
         self._departments = Switches(settings.config).departments
@@ -135,7 +129,7 @@ class AgentsObserver:
         agents, (requests, unasked) = self._agents, self._shutdowns
         began = self._time(phases, agents, requests, recorded, now, keep=keep)
         there = judged(agents, now.wall, self._policy.agent_silent_s, began)
-        circuits = as_of(now.wall, self._left(phases, there, recorded), self._patience, began)
+        circuits = as_of(now.wall, self._breakers(phases, there, recorded), self._patience, began)
         refused = {
             path: verdict
             for path, verdict in verdicts.items()
@@ -167,45 +161,27 @@ class AgentsObserver:
         return self._settings.policy
 
     def read_phases(self, tip: str | None) -> tuple[_OpenPhase, ...]:
-        """Return what a commit says of each open phase, to be cached with its team."""
-        facts_reader, make = self._facts_reader, self._open_phase
-        if tip == self._tip:
-            return self._phases
-        known = facts_reader.phases(tip)
-
-        def opened() -> tuple[_OpenPhase, ...]:
-            open_ = (phase for phase in known if not phase.is_complete)
-            return tuple(
-                facts_reader.derive(phase, "crew", partial(make, phase)) for phase in open_
-            )
-
-        self._tip, self._phases = tip, facts_reader.derive_from((tip, known), "crew", opened)
-        return self._phases
+        """Return what a commit says of each open phase."""
+        derive, make = self._facts_reader.derive, self._open_phase
+        phases = self._facts_reader.phases(tip)
+        open_ = (phase for phase in phases if not phase.is_complete)
+        return tuple(derive(phase, "agents", partial(make, phase)) for phase in open_)
 
     def _open_phase(self, phase: Phase) -> _OpenPhase:
         known = loop_facts(self._facts_reader, phase.facts, 0)
         done = task_commits(phase.facts, self._facts_reader.history_index)
-        return _OpenPhase(phase, known, tuple(outcomes(known, done)), turns_of(phase, done))
+        return _OpenPhase(phase, tuple(outcomes_on_branch(known, done)), turns_of(phase, done))
 
-    def _left(
-        self, phases: tuple[_OpenPhase, ...], agents: Iterable[AgentHealth], recorded: Recorded
+    def _breakers(
+        self, phases: Iterable[_OpenPhase], agents: Iterable[AgentHealth], recorded: Recorded
     ) -> tuple[Breaker, ...]:
         """Return the breakers after the last outcome."""
-        gone = tuple(agent for agent in agents if agent.health is Health.DISAPPEARED)
-
-        def left() -> tuple[Breaker, ...]:
-            outcome_events = [disappearances(gone), *(open_phase.outcomes for open_phase in phases)]
-            outcome_events += (
-                outcomes_reported(open_phase.phase.facts, recorded.seen)
-                for open_phase in phases
-                if recorded.seen
-            )
-            loops = [open_phase.loops for open_phase in phases]
-            return turned(
-                self._departments, self._patience, loops, chain.from_iterable(outcome_events)
-            )
-
-        return self._facts_reader.derive_from((phases, recorded, gone), "breakers", left)
+        outcomes = list(disappearances(agents))
+        for open_phase in phases:
+            outcomes += open_phase.outcomes
+            if recorded.seen:
+                outcomes += outcomes_reported(open_phase.phase.facts, recorded.seen)
+        return breakers_after(outcomes, self._departments, self._patience)
 
     @property
     def _patience(self) -> BreakerPolicy:
@@ -229,7 +205,7 @@ class AgentsObserver:
             else {}
         )
         there = judged(agents, now.wall, self._policy.agent_silent_s, known)
-        open_ = as_of(now.wall, self._left(phases, there, recorded), self._patience, {})
+        open_ = as_of(now.wall, self._breakers(phases, there, recorded), self._patience, {})
         turns = {
             **{agent.key: agent.seen for agent in agents if agent.health in AT_WORK},
             **{

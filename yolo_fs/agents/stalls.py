@@ -47,8 +47,8 @@ class StepTurn(NamedTuple):
     phase: PhaseId
     department: Dept | None
     next: Next
-    by_commits: Awaited | None
-    """Its wait as its commits alone tell it; None where no commit has touched it."""
+    committed_at: datetime | None
+    """The last commit that touched it; None where none has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,18 +117,15 @@ def turns_of(phase: Phase, done: Mapping[str, SourceCommit]) -> tuple[StepTurn, 
     ]
     if phase.progress.next and phase.progress.next not in [turn for _, turn in turns]:
         turns = [(None, phase.progress.next)]
-    moved = ((*turn, _committed(phase, turn[0], done)) for turn in turns)
-    here = phase.facts.phase
     return tuple(
-        StepTurn(here, department, turn, _build_awaited(here, department, turn, at))
-        for department, turn, at in moved
+        StepTurn(phase.facts.phase, department, turn, _committed(phase, department, done))
+        for department, turn in turns
     )
 
 
 def awaited(turns: Iterable[StepTurn], agents: Sequence[AgentHealth]) -> tuple[Awaited, ...]:
     """Return each step whose turn it is with its last sign; leave out those that nothing times."""
-    seen = (_choose_latest_sign(turn, agents) for turn in turns)
-    return tuple(step for step in seen if step)
+    return tuple(filter(None, (_await(turn, agents) for turn in turns)))
 
 
 def stalls(
@@ -150,21 +147,14 @@ def stalls(
     return tuple(stalled)
 
 
-def _build_awaited(
-    phase: PhaseId, department: Dept | None, turn: Next, moved_at: datetime | None
-) -> Awaited | None:
-    if moved_at is None:
+def _await(turn: StepTurn, agents: Iterable[AgentHealth]) -> Awaited | None:
+    phase, department, act, committed_at = turn
+    signs = [*filter(None, [committed_at]), *_beats(agents, department, act)]
+    if not signs:
         return None
-    key = f"step {phase} {department or 'phase'} {turn.step} moved {moved_at.isoformat()}"
-    return Awaited(phase, department, turn, moved_at, key)
-
-
-def _choose_latest_sign(turn: StepTurn, agents: Sequence[AgentHealth]) -> Awaited | None:
-    known = turn.by_commits
-    beat = max(_beats(agents, turn.department, turn.next), default=None)
-    if beat is None or (known and known.moved_at >= beat):
-        return known
-    return _build_awaited(*turn[:3], beat)
+    moved_at = max(signs)
+    key = f"step {phase} {department or 'phase'} {act.step} moved {moved_at.isoformat()}"
+    return Awaited(phase, department, act, moved_at, key)
 
 
 def _committed(
