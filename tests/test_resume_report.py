@@ -94,7 +94,7 @@ def test_the_next_task_comes_with_its_words_its_inputs_and_its_files() -> None:
         "agent": "dev", "step": "implementation", "task": "01-02/T1", "department": "backend", "action": "sign tokens",
         "inputs": ["enriched plan", "test files"], "files": [f"{FOLDER}/01-02.plan.jsonl"],
         "waits_for": [], "why": "", "command": "", "act": "", "writes": ["src/login.ts"], "commit": "feat(01-02): T1 …",
-        "example": "",
+        "example": "", "writer": "",
     }  # fmt: skip
 
 

@@ -64,6 +64,8 @@ class Cast:
             raise AssertionError(f"{error}, and not: {asked}") from None
         if agent not in ("user", "nobody"):
             assert asked["writes"] or asked["command"], f"nothing says what to do: {asked}"
+            for path in asked["writes"][:1]:
+                assert self.said("may", asked["writer"] or agent, "write", path)["allowed"], asked
 
     def writes(self, name: str, *records: Mapping[str, Any] | str) -> None:
         """Write an artifact of the phase, or of the planning tree with `../../`; wait for its commit."""

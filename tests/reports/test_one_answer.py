@@ -25,7 +25,9 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
     return Team(tmp_path / "work")
 
 
-ACT = ("agent", "step", "task", "act", "why", "command", "inputs", "writes", "commit", "example")
+ACT = (
+    "agent", "step", "task", "act", "why", "command", "inputs", "writes", "writer", "commit", "example",
+)  # fmt: skip
 
 
 def said(team: Team, capsys: pytest.CaptureFixture[str], *words: str) -> Any:

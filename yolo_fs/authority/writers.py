@@ -8,7 +8,7 @@ docs/dev/sources.md#document-002.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from yolo_fs.artifacts.table import Artifact, by_kind
@@ -56,6 +56,18 @@ def can_write(actor: Actor, name: str) -> bool:
     )
 
 
+def writer_for(actor: Actor, names: Sequence[str]) -> Actor | None:
+    """Return who writes files for an actor whom the roster gives no tool to; None for itself, and
+    where nobody above has one.
+
+    `names`: of the files.
+    """
+    if all(can_write(actor, name) for name in names):
+        return None
+    above = superiors(actor)
+    return next((able for able in above if all(can_write(able, name) for name in names)), None)
+
+
 @cache
 def writers_of(
     kind: str, name: str, department: Dept | None, mode: Mode
@@ -69,12 +81,8 @@ def writers_of(
         producer = Actor(role, department, mode)
         if can_write(producer, name):
             own.add(role)
-            continue
-        able = next(
-            (superior for superior in superiors(producer) if can_write(superior, name)), None
-        )
-        if able is not None:
-            for_others.add(able.role)
+        elif writer := writer_for(producer, [name]):
+            for_others.add(writer.role)
     return frozenset(own), frozenset(for_others)
 
 

@@ -19,7 +19,7 @@ from yolo_fs.core.reasons import Exit, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader, loops_of
 from yolo_fs.loops.facts import LoopProgress
-from yolo_fs.phase.acts import act_for
+from yolo_fs.phase.acts import act_for, describe_files
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import Next
 from yolo_fs.progress.workflow import StepLook, facts_of, find_step, looks, skip, spelled_or_at_work
@@ -187,6 +187,10 @@ def _show_next(
     console: Console, data: dict[str, Any], loops: list[LoopProgress], below: str
 ) -> None:
     """`below`: the folder of the repository that the asker stands in."""
+
+    def spelled(path: str) -> str:
+        return safe(spelled_below(below, path), 500)
+
     for name, turn in (("phase", data["next"]), *data["departments"].items()):
         waits = data["waits"].get(name, ())
         for need in waits:
@@ -203,15 +207,12 @@ def _show_next(
             console.print(f"  because: {safe(turn['why'], 300)}")
         if turn["command"]:
             console.print(f"  run: {turn['command']}")
-        if turn["writes"]:
-            example = f" ('{turn['example']}' prints a valid one)" if turn["example"] else ""
-            writes = ", ".join(spelled_below(below, path) for path in turn["writes"])
-            console.print(f"  write: {safe(writes, 500)}{example}")
+        if files := describe_files(turn, spelled):
+            console.print(f"  {files}")
         if turn["commit"]:
             console.print(f"  commit: {turn['commit']}")
         for path in filter(data["refused"].get, turn["writes"]):
-            sentence = f"{spelled_below(below, path)} is {data['refused'][path]}"
-            console.print(f"  {safe(sentence, 500)}")
+            console.print(f"  {spelled(path)} is {safe(data['refused'][path], 500)}")
             console.print(f"    → yolo-fs validate {shlex.quote(spelled_below(below, path))}")
         for gate in turn["exit"]:
             for lack in gate.missing:

@@ -6,12 +6,13 @@ the same as a list of acts that can be done in parallel, with the paths that eac
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import classify, place_of_name
 from yolo_fs.artifacts.table import ARTIFACTS, Artifact, by_kind
-from yolo_fs.authority.writers import producers_of
+from yolo_fs.authority.actors import find_actor, mode_of
+from yolo_fs.authority.writers import producers_of, writer_for
 from yolo_fs.core.ids import PlanId, TaskRef, stays_inside
 from yolo_fs.evidence.facts import paths_in, touches_nothing
 from yolo_fs.phase.phase import Phase, asked_by_gate
@@ -39,6 +40,8 @@ class Act(NamedTuple):
     """Paths that it writes, relative to the repository; empty where a command does it."""
     lacks: tuple[str, ...] = ()
     """What keeps its step open, one sentence each."""
+    writer: str = ""
+    """Who writes the files, where the roster gives the agent no tool to; else empty."""
 
     @property
     def agent(self) -> str:
@@ -88,6 +91,7 @@ class Act(NamedTuple):
             "command": turn.command,
             "inputs": list(turn.inputs),
             "writes": list(self.writes),
+            "writer": self.writer,
             "commit": self.commit,
             "example": self.example,
         }
@@ -174,6 +178,16 @@ def plans_laid_aside(phase: Phase) -> frozenset[PlanId]:
 _SENT_BACK = frozenset({Role.SENIOR.value, Role.DEV.value})
 
 
+def describe_files(act: Mapping[str, Any], spell: Callable[[str], str]) -> str:
+    """Return which files an act writes, what prints a valid one, and who writes for its agent;
+    empty for none. `act`: as its JSON form; `spell`: returns a path as it is shown.
+    """
+    paths = ", ".join(map(spell, act["writes"]))
+    example = f" ('{act['example']}' prints a valid one)" if act["example"] else ""
+    by = f"; {act['writer']} writes it: {act['agent']} has no tool to" if act["writer"] else ""
+    return f"write: {paths}{example}{by}" if paths else ""
+
+
 def act_of_stage(phase: Phase, role: Role, kind: str, step: str, does: str) -> Act:
     """Return an act of a chain that no step asks for: a role writes one artifact of the phase."""
     department = phase.facts.switches.departments[0]
@@ -184,7 +198,8 @@ def act_of_stage(phase: Phase, role: Role, kind: str, step: str, does: str) -> A
     number = _find_free_plan_number(phase) if kind == "plan" else ""
     own = None if row.department in SHARED_NAMES else department
     path = f"{phase.facts.folder}/{_file(artifact, own, number)}"
-    return Act(Next(step, agent, STEP_BY_KEY[step].inputs, act=does), own, number, (path,))
+    act = Act(Next(step, agent, STEP_BY_KEY[step].inputs, act=does), own, number)
+    return _with_files(phase, act, (path,))
 
 
 def _find_free_plan_number(phase: Phase) -> str:
@@ -210,9 +225,16 @@ def act_for(phase: Phase, turn: Next, department: Dept | None = None) -> Act:
     act = Act(turn, None if is_shared or turn.step in PHASE_STEPS else department)
     plan = _plan_of(phase, turn, department)
     lacks = tuple(_lacks(phase, turn, department))
-    return act._replace(
-        plan=plan, lacks=lacks, writes=tuple(_writes(phase, turn, department, plan))
-    )
+    writes = tuple(_writes(phase, turn, department, plan))
+    return _with_files(phase, act._replace(plan=plan, lacks=lacks), writes)
+
+
+def _with_files(phase: Phase, act: Act, writes: tuple[str, ...]) -> Act:
+    """Return an act with the files that it writes, and who writes them."""
+    names = [path.rpartition("/")[2] for path in writes if classify(path)]
+    agent = find_actor(act.agent, None, mode_of(phase.facts.switches)) if names else None
+    writer = writer_for(agent, names) if agent else None
+    return act._replace(writes=writes, writer=writer.name if writer else "")
 
 
 def _lacks(phase: Phase, turn: Next, department: Dept | None) -> Iterator[str]:

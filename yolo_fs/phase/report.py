@@ -16,7 +16,7 @@ from yolo_fs.core.reasons import hint_for_unknown, safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.escalations.log import EscalationProgress, role_of
 from yolo_fs.evidence.facts import PhaseFacts, PlanStanding, PlanStatus, TaskProgress
-from yolo_fs.phase.acts import Act, act_for
+from yolo_fs.phase.acts import Act, act_for, describe_files
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import DepartmentStatus, Next
 from yolo_fs.phase.view import View
@@ -264,9 +264,8 @@ def _format_next_lines(
     yield f"inputs: {', '.join(map(safe, following.inputs))}"
     if files:
         yield f"read: {', '.join(map(spelled, files))}"
-    if act.writes:
-        example = f" ('{act.example}' prints a valid one)" if act.example else ""
-        yield f"write: {', '.join(map(spelled, act.writes))}{example}"
+    if files_written := describe_files(act.as_json(), spelled):
+        yield files_written
     if act.commit:
         yield f"commit: {act.commit}"
     role = report.asker.role
