@@ -22,7 +22,7 @@ from yolo_fs.agents.circuit import (
     as_of,
     breakers_after,
 )
-from yolo_fs.agents.health import AgentSign, crew, instance_of, judged, seen_in, shutdowns
+from yolo_fs.agents.health import AgentSign, agents_in, instance_of, judged, seen_in, shutdowns
 from yolo_fs.agents.stalls import CAUSES, StallInput, stalls, turns_of
 from yolo_fs.artifacts.verdicts import Held, Rejected, Verdict
 from yolo_fs.cli import hook_fast
@@ -81,7 +81,7 @@ def test_every_hook_is_a_sign_and_every_message_of_the_table_exists() -> None:
 @cases("health")
 def test_health_is_what_the_signs_say(case: dict[str, Any]) -> None:
     found, findings = seen(case)
-    agents = judged(crew(found), datetime.fromisoformat(case["now"]), case["silent_s"])
+    agents = judged(agents_in(found), datetime.fromisoformat(case["now"]), case["silent_s"])
     assert {one.id: [one.health.value, shown(one.since)] for one in agents} == case["agents"]
     assert [one.reason.value for one in findings] == case["findings"]
 
@@ -90,13 +90,13 @@ def test_every_change_is_an_event_that_document_000_knows() -> None:
     for path in (FIXTURES / "health").glob("*.json"):
         case = json.loads(path.read_text())
         for one in judged(
-            crew(seen(case)[0]), datetime.fromisoformat(case["now"]), case["silent_s"]
+            agents_in(seen(case)[0]), datetime.fromisoformat(case["now"]), case["silent_s"]
         ):
             assert read_message(one.as_event())[1] == (), path.stem
 
 
 def test_who_only_gives_its_name_is_the_one_agent_that_is_called_so() -> None:
-    agents = crew([AgentSign(1, START, "subagent-start", "yolo-dev", "a1", "s"), AgentSign(2, START, "stop", "yolo-qa", "q1", "s"),
+    agents = agents_in([AgentSign(1, START, "subagent-start", "yolo-dev", "a1", "s"), AgentSign(2, START, "stop", "yolo-qa", "q1", "s"),
                    AgentSign(3, START, "stop", "yolo-fe-dev", "f1", "s"), AgentSign(4, START, "stop", "yolo-fe-dev", "f2", "s")])  # fmt: skip
     assert [instance_of(name, agents) for name in ("dev-1", "qa", "f2", "fe-dev", "senior", "anybody")] == [
         "a1", "q1", "f2", "fe-dev", "senior", "anybody",
@@ -235,7 +235,7 @@ def breakers(
 
 def scene(case: Mapping[str, Any], now: datetime) -> StallInput:
     known = phase(case)
-    agents = judged(crew(seen(case)[0]), now, 600)
+    agents = judged(agents_in(seen(case)[0]), now, 600)
     told = [
         OutcomeEvent(now - timedelta(seconds=9 - turn), Dept.BACKEND, failed=True, what=what)
         for turn, what in enumerate(case.get("failures", ()))
@@ -303,7 +303,7 @@ def test_silence_is_told_once_whatever_the_clocks_do_and_however_often_it_is_ask
                 if name not in gone and dice.random() < 0.03:
                     lines[name] = AgentSign(len(lines), now.wall, "pre-tool-use", "yolo-dev", name)
                     beat_s[name] = now.steady_s
-            by_signs = crew(lines.values())
+            by_signs = agents_in(lines.values())
             timers = timers.look({one.key: one.seen for one in by_signs}, now)
             began = {one.key: timers.began(one.key, now) for one in by_signs}
             for one in judged(by_signs, now.wall, silent_s, began):

@@ -165,14 +165,14 @@ class AgentHealth:
         }
 
 
-class Crew:
+class SeenAgents:
     """The agents that gave a sign, in the order of their first sign."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, AgentHealth] = {}
 
     @property
-    def agents(self) -> tuple[AgentHealth, ...]:
+    def all(self) -> tuple[AgentHealth, ...]:
         """The health of each agent by its signs alone."""
         return tuple(self._by_id.values())
 
@@ -191,7 +191,7 @@ class Crew:
             self._end_session(sign)
 
     def _end_session(self, sign: AgentSign) -> None:
-        for agent in self.agents:
+        for agent in self.all:
             if (
                 sign.session
                 and agent.session == sign.session
@@ -202,12 +202,12 @@ class Crew:
                 )
 
 
-def crew(seen: Iterable[AgentSign]) -> tuple[AgentHealth, ...]:
+def agents_in(seen: Iterable[AgentSign]) -> tuple[AgentHealth, ...]:
     """Return the health of each agent by its signs alone, whatever the time."""
-    observed_crew = Crew()
+    agents = SeenAgents()
     for sign in seen:
-        observed_crew.take(sign)
-    return observed_crew.agents
+        agents.take(sign)
+    return agents.all
 
 
 def judged(
@@ -358,13 +358,13 @@ class Shutdown(NamedTuple):
 
 def shutdowns(seen: Iterable[AgentSign]) -> tuple[tuple[Shutdown, ...], tuple[Finding, ...]]:
     """Return the last request of each department, or of all, oldest first, and stray answers."""
-    crew = Crew()
+    agents = SeenAgents()
     requests: dict[Dept | None, Shutdown] = {}
     findings = []
     for sign in seen:
-        crew.take(sign)
+        agents.take(sign)
         if sign.event == REQUEST:
-            request = _request(sign, crew.agents)
+            request = _request(sign, agents.all)
             for department in [dept for dept in requests if request.department in (None, dept)]:
                 del requests[department]
             requests[request.department] = request
@@ -373,7 +373,7 @@ def shutdowns(seen: Iterable[AgentSign]) -> tuple[tuple[Shutdown, ...], tuple[Fi
         if sign.event == RESPONSE and sign.id not in asked_ids:
             findings.append(_unasked(sign))
         requests = {
-            department: _with_answer(request, sign, crew)
+            department: _with_answer(request, sign, agents)
             for department, request in requests.items()
         }
     return tuple(requests.values()), tuple(findings)
@@ -394,8 +394,8 @@ def _request(sign: AgentSign, agents: Iterable[AgentHealth]) -> Shutdown:
     return Shutdown(sign.id, sign.name, department, reason, sign.at, wait_s, asked_agents)
 
 
-def _with_answer(request: Shutdown, sign: AgentSign, crew: Crew) -> Shutdown:
-    now = {agent.id: agent for agent in crew.agents}
+def _with_answer(request: Shutdown, sign: AgentSign, agents: SeenAgents) -> Shutdown:
+    now = {agent.id: agent for agent in agents.all}
     return request._replace(
         asked=tuple(_answered(each, sign, now[each.agent.id]) for each in request.asked)
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from yolo_fs.agents.health import RECORD, AgentSign, crew, instance_of, seen_in
+from yolo_fs.agents.health import RECORD, AgentSign, agents_in, instance_of, seen_in
 from yolo_fs.core.ids import TaskRef
 from yolo_fs.core.reasons import Finding, Reason, YoloError, errors
 from yolo_fs.core.timestamps import iso
@@ -177,7 +177,7 @@ def note_message(
     """
     record = AgentJournal(repository.own_dir, settings.limits)
     whose = str(message.get("agent_id") or name)
-    agents = crew(record.read(datetime.now(UTC)).seen)
+    agents = agents_in(record.read(datetime.now(UTC)).seen)
     instance = instance_of(whose, agents)
     known = next((agent.name for agent in agents if agent.id == instance), "")
     record.add(known or whose, instance, message)

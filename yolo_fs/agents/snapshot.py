@@ -23,7 +23,7 @@ from yolo_fs.agents.circuit import (
     outcomes_on_branch,
     outcomes_reported,
 )
-from yolo_fs.agents.health import AT_WORK, AgentHealth, Shutdown, crew, judged, shutdowns
+from yolo_fs.agents.health import AT_WORK, AgentHealth, Shutdown, agents_in, judged, shutdowns
 from yolo_fs.agents.recording import AgentJournal, Recorded
 from yolo_fs.agents.stalls import Stall, StallInput, StepTurn, awaited, stalls, turns_of
 from yolo_fs.agents.totals import DepartmentTotals, tally
@@ -123,7 +123,7 @@ class AgentsObserver:
         if recorded is not self._recorded:
             self._recorded, self._agents, self._shutdowns = (
                 recorded,
-                crew(recorded.seen),
+                agents_in(recorded.seen),
                 shutdowns(recorded.seen),
             )
         agents, (requests, unasked) = self._agents, self._shutdowns

@@ -131,7 +131,7 @@ def draw_machines(console: Console, seen: TeamOverview) -> None:
         console.print(f"  {safe(line, 400)}")
 
 
-def draw_crew(console: Console, snapshot: AgentsSnapshot) -> None:
+def draw_agents(console: Console, snapshot: AgentsSnapshot) -> None:
     """Draw who is at work or has disappeared, and what is open or late; else nothing."""
     for agent in snapshot.agents:
         if agent.health in (*AT_WORK, Health.DISAPPEARED):

@@ -16,8 +16,8 @@ from yolo_fs.artifacts.decide import reason_and_findings
 from yolo_fs.cli.board import (
     LARGE,
     beginning,
+    draw_agents,
     draw_board,
-    draw_crew,
     draw_machines,
     lines_of_runs,
     not_begun,
@@ -153,7 +153,7 @@ def _reply(
             _show_compliance(console, seen.compliance)
         console.print()
         if seen.crew:
-            draw_crew(console, seen.crew)
+            draw_agents(console, seen.crew)
         if seen.machines:
             draw_machines(console, seen.machines)
         show(console, seen.report, verbose=invocation.verbose)

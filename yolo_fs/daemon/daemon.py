@@ -222,7 +222,7 @@ class Daemon:
         while self._coordinator.unfinished() and time.monotonic() < deadline:
             self._finish_until(deadline)
             write_derived()
-        follower.watch_crew()
+        follower.watch_agents()
         follower.sum_up()
         self._headline = follower.headline
 

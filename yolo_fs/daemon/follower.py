@@ -36,7 +36,7 @@ LOOK_REST = 50
 TIDY_EVERY_S = 60.0
 """Interval of storing the history index for the next process, and of returning free memory, which
 takes a tenth of a millisecond."""
-CREW_EVERY_S = 5.0
+AGENTS_EVERY_S = 5.0
 """Interval of checks of the agents without a sign of life: an agent counts as silent after minutes.
 """
 
@@ -71,7 +71,7 @@ class Follower:
         self._ticker = Ticker(repository, settings, emit, notify=self._hook.notify)
         self._escalator = LoopEscalator(repository, settings, team, emit)
         observer = AgentsObserver(repository, settings, team)
-        self._crew = AgentAlerts(repository, observer, emit, self._hook.put)
+        self._alerts = AgentAlerts(repository, observer, emit, self._hook.put)
 
     def close(self) -> None:
         """Send the pending notifications, and end."""
@@ -97,7 +97,7 @@ class Follower:
     @property
     def is_pressed(self) -> bool:
         """Whether an agent gave a sign since the last check of the agents."""
-        return self._crew.is_pressing
+        return self._alerts.is_pressing
 
     @property
     def may_resolve(self) -> bool:
@@ -146,10 +146,10 @@ class Follower:
             self._wrote(tuple(paths))
         return ESCALATIONS_EVERY_S
 
-    def watch_crew(self) -> float:
+    def watch_agents(self) -> float:
         """Report new alerts on agents, circuits and stalls."""
-        self._crew.tick(self.verdicts)
-        return CREW_EVERY_S
+        self._alerts.tick(self.verdicts)
+        return AGENTS_EVERY_S
 
     def run_hook(self) -> float:
         """Run the user's command for events that came while it was running."""
@@ -200,7 +200,7 @@ FOLLOWING: tuple[Duty[Follower], ...] = (
     ),
     Duty(
         "crew",
-        Follower.watch_crew,
+        Follower.watch_agents,
         is_wanted=lambda follower: follower.is_pressed,
         rest=LOOK_REST,
     ),
