@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
+from tests.properties.histories import Ground
+from tests.properties.rewritten import committed
 from yolo_fs.cli.main import run
 from yolo_fs.evidence.facts import PlanStanding, plan_progress
 from yolo_fs.evidence.judged import came_later
@@ -208,3 +211,39 @@ def test_a_whole_clone_still_finds_a_commit_that_there_is_not(origin: Path, tmp_
     said = json.loads((clone / FOLDER / summary).read_text())
     (clone / FOLDER / summary).write_text(json.dumps({**said, "ch": ["a" * 40]}) + "\n")
     assert run(["validate", "-q", "-C", str(clone)]) == 1
+
+
+def test_a_clone_that_ends_within_a_phase_says_so_and_signs_nothing_off(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ground = Ground((Dept.BACKEND,), is_one_number=False)
+    whole = ground.whole(Random(0))[:-2]
+    one = committed(tmp_path / "work", ground, whole, Random(7))
+    config = one.root / ".yolo-planning/config.json"
+    config.write_text(json.dumps({"security_audit": True}) + "\n")
+    (one.root / ground.source(Dept.BACKEND)).write_text("later\n")
+    git(one.root, "add", "-A")
+    git(one.root, "commit", "-q", "-m", "fix(01-01): T1 what nobody has judged")
+
+    def said(root: Path, *words: str) -> tuple[int, str]:
+        capsys.readouterr()
+        code = run([*words, "-C", str(root)])
+        told = capsys.readouterr()
+        return code, told.out + told.err
+
+    clone = cloned(one.root, tmp_path, "--depth=1")
+    for words in (
+        ("gate", "check", "integration"),
+        ("gate", "why", "integration"),
+        ("gate", "list"),
+        ("workflow", "next"),
+        ("workflow", "show"),
+        ("workflow", "check", "qa"),
+        ("phase", "sign-off", "--dry-run"),
+    ):
+        assert "--unshallow" in said(clone, *words)[1], words
+        assert "--unshallow" not in said(one.root, *words)[1], words
+    assert said(clone, "phase", "sign-off", "1")[0] == 1
+    git(clone, "fetch", "-q", "--unshallow")
+    code, told = said(clone, "gate", "check", "integration")
+    assert (code, "--unshallow" in told) == (1, False)

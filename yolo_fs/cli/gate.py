@@ -42,8 +42,11 @@ def gate() -> None:
 @PHASE
 def check(invocation: Invocation, *, name: str, phase: str) -> Reply:
     """Exit 0 when the gate is open, 1 when it is closed."""
-    status = _gates(invocation, phase).named(name)
-    return Reply(status, (), _code(status), lambda console: console.print(_line(status)))
+    gates = _gates(invocation, phase)
+    status = gates.named(name)
+    return Reply(
+        status, gates.unproved, _code(status), lambda console: console.print(_line(status))
+    )
 
 
 @verb("why", example="yolo-fs gate why all-depts --phase 1", parent=gate)
@@ -82,7 +85,7 @@ def why(invocation: Invocation, *, name: str, phase: str) -> Reply:
         "root_cause": cause.as_json() if cause else None,
         "verification": run._asdict() if run else None,
     }
-    return Reply(data, (), _code(status), show)
+    return Reply(data, gates.unproved, _code(status), show)
 
 
 @verb("list", example="yolo-fs gate list --phase 1", parent=gate)
@@ -90,7 +93,9 @@ def why(invocation: Invocation, *, name: str, phase: str) -> Reply:
 def list_(invocation: Invocation, *, phase: str) -> Reply:
     """Show all gates of a phase, forged sentinels, and what the Owner is to decide."""
     gates = _gates(invocation, phase)
-    return Reply(_gates_as_json(gates), show=lambda console: _show_all(console, gates))
+    return Reply(
+        _gates_as_json(gates), gates.unproved, show=lambda console: _show_all(console, gates)
+    )
 
 
 @verb("wait", example="yolo-fs gate wait ux-complete --phase 1 --timeout 600", parent=gate)

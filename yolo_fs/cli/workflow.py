@@ -15,13 +15,14 @@ from yolo_fs.artifacts.decide import reason_and_findings
 from yolo_fs.cli.reply import AS_ENV, PHASE, Invocation, Reply, verb
 from yolo_fs.core.ids import spelled_below
 from yolo_fs.core.json_form import to_json
-from yolo_fs.core.reasons import Exit, safe
+from yolo_fs.core.reasons import Exit, Finding, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader, loops_of
 from yolo_fs.loops.facts import LoopProgress
 from yolo_fs.phase.acts import act_for, describe_files
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import Next
+from yolo_fs.progress.cut_off import find_unproved
 from yolo_fs.progress.workflow import StepLook, facts_of, find_step, looks, skip, spelled_or_at_work
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.reports.status import CandidateState, unsettled_among
@@ -48,6 +49,11 @@ class _PhaseLook(NamedTuple):
     @property
     def looks(self) -> tuple[StepLook, ...]:
         return tuple(looks(self.phase))
+
+    @property
+    def unproved(self) -> tuple[Finding, ...]:
+        """What this clone cannot prove, as warnings."""
+        return find_unproved(self.repository, self.phase)
 
     @property
     def loops(self) -> tuple[LoopProgress, ...]:
@@ -85,7 +91,8 @@ def next_(invocation: Invocation, *, phase: str) -> Reply:
         open_turns = filter(None, (data["next"], *data["departments"].values()))
         written = {path for turn in open_turns for path in turn["writes"]}
         data["refused"] = _refused_among(scene, written)
-    return Reply(data, show=lambda console: _show_next(console, data, loops, below))
+        unproved = scene.unproved
+    return Reply(data, unproved, show=lambda console: _show_next(console, data, loops, below))
 
 
 def _refused_among(scene: _PhaseLook, paths: Collection[str]) -> dict[str, str]:
@@ -103,7 +110,7 @@ def show(invocation: Invocation, *, phase: str) -> Reply:
     """Show every step with its gates, every loop with its metrics, and what left its lane."""
     with _scene(invocation, phase) as scene:
         step_looks, loops = scene.looks, scene.loops
-        findings = out_of_lane(scene.phase.facts)
+        findings = (*out_of_lane(scene.phase.facts), *scene.unproved)
     data = {"phase": str(scene.phase.id), "steps": step_looks, "loops": loops}
     return Reply(data, findings, Exit.DONE, lambda console: _show_all(console, step_looks, loops))
 
@@ -143,10 +150,11 @@ def check(invocation: Invocation, *, step: str, phase: str) -> Reply:
     chosen = find_step(step)
     with _scene(invocation, phase) as scene:
         step_looks = [step_look for step_look in scene.looks if step_look.progress.step == chosen]
+        unproved = scene.unproved
     is_done = all(step_look.progress.is_passed for step_look in step_looks)
     data = {"step": chosen.key, "complete": is_done, "departments": step_looks}
     code = Exit.DONE if is_done else Exit.FINDINGS
-    return Reply(data, (), code, lambda console: _show_steps(console, step_looks))
+    return Reply(data, unproved, code, lambda console: _show_steps(console, step_looks))
 
 
 workflow.add_command(check, "complete")  # its name in earlier versions

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from yolo_fs.core.ids import PhaseId
-from yolo_fs.core.reasons import Reason, YoloError, hint_for_unknown, safe
+from yolo_fs.core.reasons import Finding, Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.evidence.facts import Switches
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.gate_status import GateStatus
 from yolo_fs.phase.phase import Phase, not_begun
+from yolo_fs.progress.cut_off import find_unproved
 from yolo_fs.progress.departments import shown
 from yolo_fs.progress.drift import drift_of_phase
 from yolo_fs.progress.state_files import forged_sentinels
@@ -29,6 +30,8 @@ class Gates(NamedTuple):
     """Sentinel files that the evidence does not prove, and status files that cannot be read."""
     drift: tuple[Drift, ...]
     """What status files on disk say and the evidence does not."""
+    unproved: tuple[Finding, ...] = ()
+    """What this clone cannot prove, as warnings."""
 
     def named(self, name: str) -> GateStatus:
         """Return one gate.
@@ -52,7 +55,8 @@ def gates_at(
     known_phase = next((candidate for candidate in present if candidate.id == phase), empty)
     folder = ListedFolder.at(phase_folder(repository.root, phase))
     forged = (*forged_sentinels(folder, known_phase, facts_reader), *_damaged(folder, known_phase))
-    return Gates(known_phase, forged, tuple(drift_of_phase(folder, known_phase, shown(folder))))
+    drift = tuple(drift_of_phase(folder, known_phase, shown(folder)))
+    return Gates(known_phase, forged, drift, find_unproved(repository, known_phase))
 
 
 def _damaged(folder: ListedFolder, phase: Phase) -> Iterator[str]:

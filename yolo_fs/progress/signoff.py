@@ -15,6 +15,7 @@ from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.phase import Phase, Phases
+from yolo_fs.progress.cut_off import find_unproved
 from yolo_fs.progress.placing import FileCommitter, tried
 from yolo_fs.protocol.workflow import SIGN_OFF_COMMAND
 from yolo_fs.states.project import sealed
@@ -67,7 +68,8 @@ class PhaseSignOff:
         """Sign a phase off, or return what it lacks. `by`: None for a person at a terminal.
 
         Raises:
-            YoloError: OUT_OF_LANE for an agent whose act it is not; what stands in the way of any
+            YoloError: OUT_OF_LANE for an agent whose act it is not; OBJECT_MISSING where a shallow
+                clone cannot tell the order of the evidence; what stands in the way of any
                 commit; what is wrong with a file that is there.
         """
         if by is not None and not may_sign_off(by.role):
@@ -89,6 +91,10 @@ class PhaseSignOff:
             return SignedOff(name, "already", commit)
         if missing := lacks_of_sign_off(phase):
             return SignedOff(name, "lacking", missing=missing)
+        for unproved in find_unproved(self._repository, phase):
+            raise YoloError(
+                unproved.reason, unproved.message, hint=unproved.hint, exit_code=Exit.FINDINGS
+            )
         before = {path: self._files.content(path) for path in (PROJECT_STATE, roadmap_of(phase))}
         after = self._after(phases, phase, before)
         if not (requests := self._files.requests(after, head)):
