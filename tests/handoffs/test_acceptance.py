@@ -15,6 +15,7 @@ from yolo_fs.handoffs.lifecycle import (
     discretionary_work,
     faults_around,
     faults_of,
+    faults_of_branch,
 )
 from yolo_fs.protocol.handoffs import TRIGGERS, DirectiveRole
 from yolo_fs.schemas.packet import Packet
@@ -51,7 +52,8 @@ def around(**changes: object) -> Around:
 
 
 def told(made: Packet, given: Around) -> list[tuple[Reason, str]]:
-    return [(fault.reason, fault.at) for fault in faults_around(made, given)]
+    faults = (*faults_around(made, given), *faults_of_branch(made, given))
+    return [(fault.reason, fault.at) for fault in faults]
 
 
 # --- by itself -------------------------------------------------------------------------------------------------------

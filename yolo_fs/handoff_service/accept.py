@@ -343,11 +343,11 @@ class DirectiveHandoffs:
         )
         ahead_s = source.written_at_s - now.timestamp() if source.written_at_s is not None else 0
         around = replace(around, ahead_s=ahead_s)
-        faults = faults_around(packet, around)
-        findings = (*findings, *session_findings, *(written.place(fault) for fault in faults))
-        of_receiver = [written.place(fault) for fault in faults_of_branch(packet, around)]
-        is_of_sender = any(finding not in of_receiver for finding in errors(findings))
+        of_receiver = map(written.place, faults_of_branch(packet, around))
+        of_sender = tuple(map(written.place, faults_around(packet, around)))
+        is_of_sender = errors((*findings, *session_findings, *of_sender))
         mender = packet.from_role if is_of_sender else packet.to_role
+        findings = (*findings, *session_findings, *of_receiver, *of_sender)
         handed = ReceivedHandoff(source, packet, findings, session, mender=mender)
         return self._apply_override(handed)
 

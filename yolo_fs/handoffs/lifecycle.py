@@ -85,7 +85,9 @@ def faults_of(packet: Packet) -> tuple[Fault, ...]:
 
 
 def faults_around(packet: Packet, around: Around) -> tuple[Fault, ...]:
-    """Return further faults for which its receiver must stop here and now."""
+    """Return further faults for which its receiver must stop here and now, and which are not its
+    own to mend, as that of its branch is.
+    """
     return tuple(fault for check in _AROUND for fault in check(packet, around))
 
 
@@ -220,7 +222,6 @@ def _time(_: Packet, around: Around) -> Iterator[Fault]:
 _OF_ITSELF: tuple[Callable[[Packet], Iterator[Fault]], ...] = (_values, _roles, _check_trigger)
 _AROUND: tuple[Callable[[Packet, Around], Iterator[Fault]], ...] = (
     _check_receiver,
-    faults_of_branch,
     _session,
     _paths,
     _check_condition,
