@@ -82,8 +82,8 @@ def why(invocation: Invocation, *, name: str, phase: str) -> Reply:
 
     data = {
         **to_json(status),
-        "root_cause": cause.as_json() if cause else None,
-        "verification": run._asdict() if run else None,
+        "root_cause": cause,
+        "verification": run,
     }
     return Reply(data, gates.unproved, _code(status), show)
 

@@ -386,7 +386,7 @@ def reply_of_run(
         "cost_usd": round(run.cost_usd, 6),
         "again": run.again,
         "not_begun": not_begun,
-        "waiting": [item.as_json() for item in result.waiting],
+        "waiting": result.waiting,
         "given_up": list(result.given_up),
     }
     findings = [Finding(Reason.STATE_CONFLICT, message=why) for why in result.given_up]

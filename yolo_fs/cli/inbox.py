@@ -27,7 +27,7 @@ def inbox(invocation: Invocation) -> Reply:
     """
     items = items_of(invocation)
     code = Exit.FINDINGS if items else Exit.DONE
-    return Reply([item.as_json() for item in items], (), code, lambda console: show(console, items))
+    return Reply(items, (), code, lambda console: show(console, items))
 
 
 def items_of(invocation: Invocation) -> tuple[InboxItem, ...]:

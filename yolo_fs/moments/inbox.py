@@ -56,10 +56,6 @@ class InboxItem(NamedTuple):
     recommendation: str = ""
     """What the asking agent recommends; empty for none."""
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the item as `inbox --json` shows it."""
-        return {**self._asdict(), "options": list(self.options)}
-
 
 _URGENCY = (
     "credential",

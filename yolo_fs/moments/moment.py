@@ -67,7 +67,7 @@ class PresentMoment:
         machines = {"machines": to_json(self.machines)}
         handoffs = {"handoff_json": to_json(self.compliance)}
         report = self.report.as_json(whole)
-        waiting: dict[str, Any] = {"inbox": [item.as_json() for item in self.inbox]}
+        waiting: dict[str, Any] = {"inbox": to_json(self.inbox)}
         waiting["health"] = [finding.as_json() for finding in self.health]
         return waiting | facts_reader | as_json(self.beside) | crew | machines | handoffs | report
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from yolo_fs.core.ids import EscalationId, TaskRef
 from yolo_fs.core.reasons import safe
@@ -31,9 +31,6 @@ class WaitTree(NamedTuple):
     """Location of the evidence, `name:line`."""
     waiters: tuple[WaitTree, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        return {**self._asdict(), "waiters": [waiter.as_json() for waiter in self.waiters]}
-
 
 class RootCause(NamedTuple):
     """The one thing that most of a phase waits for."""
@@ -43,10 +40,6 @@ class RootCause(NamedTuple):
     command: str
     """Command that settles it; empty where an agent writes what is missing."""
     tree: WaitTree
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as `status --json` shows it."""
-        return {"sentence": self.sentence, "command": self.command, "tree": self.tree.as_json()}
 
 
 def root_cause(phase: Phase) -> RootCause | None:

@@ -105,7 +105,7 @@ class PhaseBoard(Phase):
             "step": progress.step,
             "percent": progress.percent,
             "pace": to_json(self.pace),
-            "root_cause": self.root_cause.as_json() if self.root_cause else None,
+            "root_cause": to_json(self.root_cause),
             "next": _next(self, progress.next),
             "departments": [_department(self, status) for status in progress.departments],
             "steps": [_step(step) for step in progress.steps],
