@@ -25,7 +25,7 @@ from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.checking.checker import Checker
 from yolo_fs.checking.snapshots import NoTree
 from yolo_fs.core.reasons import Finding, Reason, errors
-from yolo_fs.schemas.base import Form, Wire, is_whole, must_say_something
+from yolo_fs.schemas.base import Form, Shape, is_whole, must_say_something
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.layout import Format
 from yolo_fs.workspace.settings import Settings
@@ -82,7 +82,7 @@ def faults(place: Place, data: bytes) -> tuple[Finding, ...]:
     )
 
 
-def shape(sample: Sample, position: int) -> type[Wire]:
+def shape(sample: Sample, position: int) -> type[Shape]:
     line = sample.lines[position]
     found = sample.artifact.shape_of(line, position=position, first=sample.lines[0])
     assert found

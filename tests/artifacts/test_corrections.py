@@ -12,7 +12,7 @@ import pytest
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.corrections import Correction, corrected
 from yolo_fs.schemas import lines
-from yolo_fs.schemas.base import Wire, listed_values
+from yolo_fs.schemas.base import Shape, listed_values
 from yolo_fs.schemas.lines.planning import PlanTask, Summary
 
 HEADER = {"t": "Mention the flag", "mh": {"tr": ["The page names it"], "ar": [], "kl": []}}
@@ -88,11 +88,11 @@ def test_tasks_done_of_all_are_two_numbers(
     assert (fixed.get("tc"), fixed.get("tt")) == expected
 
 
-def shapes_with_severity() -> Iterator[tuple[type[Wire], tuple[str, ...]]]:
+def shapes_with_severity() -> Iterator[tuple[type[Shape], tuple[str, ...]]]:
     """Yield each shape of a record that must have a severity, with its scale, the gravest first."""
     for module in pkgutil.iter_modules(lines.__path__):
         for shape in vars(importlib.import_module(f"{lines.__name__}.{module.name}")).values():
-            is_shape = isinstance(shape, type) and issubclass(shape, Wire)
+            is_shape = isinstance(shape, type) and issubclass(shape, Shape)
             severity = shape.model_fields.get("sev") if is_shape else None
             if severity and severity.is_required():
                 yield shape, listed_values(severity)
@@ -108,7 +108,7 @@ def lightest(word: str) -> int:
 
 @pytest.mark.parametrize("shape", SCALES, ids=lambda shape: shape.__name__)
 @pytest.mark.parametrize("word", sorted({word for scale in SCALES.values() for word in scale}))
-def test_a_severity_of_another_scale_is_never_made_lighter(shape: type[Wire], word: str) -> None:
+def test_a_severity_of_another_scale_is_never_made_lighter(shape: type[Shape], word: str) -> None:
     """A scale's own words stay, such as the `high` of a security finding."""
     scale = SCALES[shape]
     fixed = corrected(shape, {"sev": word}, by("03-05.summary.jsonl"))["sev"]
@@ -117,5 +117,5 @@ def test_a_severity_of_another_scale_is_never_made_lighter(shape: type[Wire], wo
 
 @pytest.mark.parametrize("word", ["warning", "error"])
 @pytest.mark.parametrize("shape", SCALES, ids=lambda shape: shape.__name__)
-def test_how_grave_a_word_of_no_scale_is_its_author_decides(shape: type[Wire], word: str) -> None:
+def test_how_grave_a_word_of_no_scale_is_its_author_decides(shape: type[Shape], word: str) -> None:
     assert corrected(shape, {"sev": word}, by("03-05.summary.jsonl"))["sev"] == word

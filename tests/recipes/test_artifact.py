@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from yolo_fs.schemas.base import Text, Wire
+from yolo_fs.schemas.base import Text, Shape
 
 
-class RecipeExample(Wire):
+class RecipeExample(Shape):
     """One risk."""
 
     id: Text

@@ -15,7 +15,7 @@ import pytest
 from yolo_fs.artifacts.table import ARTIFACTS, RUNTIME, Artifact, Naming, by_kind, shape_named
 from yolo_fs.core.reasons import Fault, Grade, Level, Reason
 from yolo_fs.protocol.departments import WORKING
-from yolo_fs.schemas.base import Wire, check
+from yolo_fs.schemas.base import Shape, check
 from yolo_fs.schemas.layout import Format, Strictness
 from yolo_fs.schemas.lines.escalation import EscalationMessageLine
 from yolo_fs.schemas.lines.integration import GateOutput, RivalVerdict
@@ -96,7 +96,7 @@ def errors_in(artifact: Artifact, file: Path) -> list[Fault]:
     return [fault for fault in faults if fault.level is Level.ERROR]
 
 
-def shapes_of(artifact: Artifact) -> tuple[type[Wire], ...]:
+def shapes_of(artifact: Artifact) -> tuple[type[Shape], ...]:
     return (*artifact.shapes, *map(shape_named, artifact.relaxed))
 
 
@@ -218,7 +218,7 @@ def test_old_keys_lead_to_present_ones(artifact: Artifact) -> None:
     ],
 )
 def test_turbo_plan_is_read_with_relaxed_shapes(
-    header: dict[str, Any], shapes: tuple[type[Wire], ...]
+    header: dict[str, Any], shapes: tuple[type[Shape], ...]
 ) -> None:
     plan = by_kind("plan")
     assert plan is not None
@@ -264,7 +264,7 @@ def test_only_line_has_no_second() -> None:
     ],
 )
 def test_legacy_mode_reads_old_keys(
-    shape: type[Wire], value: dict[str, Any], key: str, expected: str
+    shape: type[Shape], value: dict[str, Any], key: str, expected: str
 ) -> None:
     read, faults = check(shape, value, Strictness(legacy=True))
     assert read is not None
@@ -287,7 +287,7 @@ def test_legacy_summary_still_needs_its_other_keys() -> None:
     ],
 )
 def test_rival_shape_is_told_how_to_change(
-    shape: type[Wire], value: dict[str, Any], expected: str
+    shape: type[Shape], value: dict[str, Any], expected: str
 ) -> None:
     assert shape.matches(value)
     (fault,) = check(shape, value)[1]
@@ -295,9 +295,9 @@ def test_rival_shape_is_told_how_to_change(
     assert expected in fault.expected
 
 
-def shapes() -> list[tuple[str, type[Wire], dict[str, Any]]]:
+def shapes() -> list[tuple[str, type[Shape], dict[str, Any]]]:
     """Return every shape of a good example's lines, with such a line."""
-    found: dict[str, tuple[type[Wire], dict[str, Any]]] = {}
+    found: dict[str, tuple[type[Shape], dict[str, Any]]] = {}
     for artifact, file in (case.values for case in cases("ok")):
         lines = records(artifact, file)
         for position, line in enumerate(lines):

@@ -12,13 +12,13 @@ import pytest
 
 import yolo_fs.schemas
 from yolo_fs.core.reasons import Fault, Reason
-from yolo_fs.schemas.base import Wire, check
+from yolo_fs.schemas.base import Shape, check
 
 for _module in pkgutil.walk_packages(yolo_fs.schemas.__path__, "yolo_fs.schemas."):
     importlib.import_module(_module.name)
 
 
-def shapes(base: type[Wire] = Wire) -> Iterator[type[Wire]]:
+def shapes(base: type[Shape] = Shape) -> Iterator[type[Shape]]:
     for shape in base.__subclasses__():
         if shape.__module__.startswith("yolo_fs."):
             yield shape
@@ -33,11 +33,11 @@ LISTS = [
 ]
 
 
-def key_of(shape: type[Wire], name: str) -> str:
+def key_of(shape: type[Shape], name: str) -> str:
     return shape.model_fields[name].alias or name
 
 
-def faults_at(shape: type[Wire], key: str, value: Any) -> list[Fault]:
+def faults_at(shape: type[Shape], key: str, value: Any) -> list[Fault]:
     given = {} if value is None else {key: value}
     _, faults = check(shape, given)
     return [fault for fault in faults if fault.at == f"/{key}"]
@@ -56,7 +56,7 @@ def test_there_are_as_many_lists_as_shapes_have() -> None:
 @pytest.mark.parametrize(("shape", "name"), LISTS, ids=lambda part: getattr(part, "__name__", part))
 @pytest.mark.parametrize("given", ["tests/a.py", 7, True, {"a": 1}, None, []], ids=json.dumps)
 def test_what_is_expected_of_a_list_is_a_list_and_its_example_is_one_that_is_taken(
-    shape: type[Wire], name: str, given: Any
+    shape: type[Shape], name: str, given: Any
 ) -> None:
     key = key_of(shape, name)
     found = faults_at(shape, key, given)

@@ -12,7 +12,7 @@ import pytest
 from yolo_fs.core.reasons import Level, Reason
 from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.schemas import messages
-from yolo_fs.schemas.base import Wire
+from yolo_fs.schemas.base import Shape
 from yolo_fs.schemas.layout import Strictness
 from yolo_fs.schemas.messages.catalogue import MESSAGES, Direction, Message, read_message
 
@@ -40,7 +40,7 @@ def _document(kind: str) -> dict[str, typing.Any]:
     return _load(EXAMPLES / kind / "ok" / "document.json")
 
 
-def _required(shape: type[Wire]) -> list[str]:
+def _required(shape: type[Shape]) -> list[str]:
     return [
         field.alias or name for name, field in shape.model_fields.items() if field.is_required()
     ]

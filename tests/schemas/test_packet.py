@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from yolo_fs.core.reasons import Level, Reason
-from yolo_fs.schemas.base import Wire, check
+from yolo_fs.schemas.base import Shape, check
 from yolo_fs.schemas.layout import Strictness
 from yolo_fs.schemas.packet import HandoffFile, Packet, read_handoff_json
 
@@ -49,7 +49,7 @@ def packet(**changes: str) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8")) | changes
 
 
-def reasons(shape: type[Wire], value: dict[str, Any]) -> list[tuple[Reason, str]]:
+def reasons(shape: type[Shape], value: dict[str, Any]) -> list[tuple[Reason, str]]:
     return [
         (fault.reason, fault.at) for fault in check(shape, value)[1] if fault.level is Level.ERROR
     ]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from yolo_fs.core.reasons import Level, Reason
-from yolo_fs.schemas.base import Wire, check
+from yolo_fs.schemas.base import Shape, check
 from yolo_fs.schemas.layout import Strictness
 from yolo_fs.schemas.state import (
     DeptStatus,
@@ -20,7 +20,7 @@ from yolo_fs.schemas.state import (
 )
 
 EXAMPLES = Path(__file__).parents[2] / "fixtures" / "examples" / "states"
-SHAPES: dict[str, type[Wire]] = {
+SHAPES: dict[str, type[Shape]] = {
     "dept-status": DeptStatus,
     "execution-state": ExecutionState,
     "orchestration": Orchestration,

@@ -20,7 +20,7 @@ from yolo_fs.core.reasons import Fault, Reason, YoloError
 from yolo_fs.schemas.layout import Format, Record, Strictness
 
 if TYPE_CHECKING:
-    from yolo_fs.schemas.base import Wire
+    from yolo_fs.schemas.base import Shape
 
 Located = tuple[int, Fault]
 """A line number (0: the whole file) and what is wrong there."""
@@ -32,7 +32,7 @@ class LineShape(NamedTuple):
 
     name: str
     """Such as `header` or `task`; empty where the kind has one shape only."""
-    shape: type[Wire]
+    shape: type[Shape]
 
 
 class EnvelopeRoute(NamedTuple):
@@ -58,7 +58,7 @@ class Kind:
     """Details of reading that `format` does not cover."""
     file: str = ""
     """File name, where the protocol prescribes one."""
-    payload: type[Wire] | None = None
+    payload: type[Shape] | None = None
     """Shape of an envelope's `payload`."""
     route: EnvelopeRoute | None = None
     """Route of an envelope."""
@@ -116,7 +116,7 @@ def _require_message_type(name: str) -> Faults:
     return _first(read)
 
 
-def _require_payload(payload: type[Wire], name: str) -> Faults:
+def _require_payload(payload: type[Shape], name: str) -> Faults:
     from yolo_fs.schemas.envelope.envelope import payload_shape
 
     def read(value: Mapping[str, Any], mode: Strictness) -> tuple[Fault, ...]:
@@ -135,7 +135,7 @@ def _require_payload(payload: type[Wire], name: str) -> Faults:
     return _first(read)
 
 
-def payload_name(shape: type[Wire] | None) -> str:
+def payload_name(shape: type[Shape] | None) -> str:
     """Return the name below `envelope/` of an envelope with that payload."""
     from yolo_fs.schemas.envelope.reports import ErrorReport
 
@@ -172,7 +172,7 @@ def _build_envelope_kinds() -> Iterator[Kind]:
 
 
 def _build_envelope_kind(
-    payload: type[Wire], source: str, how: str, route: EnvelopeRoute | None = None
+    payload: type[Shape], source: str, how: str, route: EnvelopeRoute | None = None
 ) -> Kind:
     from yolo_fs.schemas.envelope.envelope import Envelope
 
@@ -189,7 +189,7 @@ def _build_envelope_kind(
     )
 
 
-def _single_line_of(shape: type[Wire]) -> Callable[[], Iterable[LineShape]]:
+def _single_line_of(shape: type[Shape]) -> Callable[[], Iterable[LineShape]]:
     return lambda: [LineShape("", shape)]
 
 
@@ -304,12 +304,12 @@ def _line_shapes_of(artifact: Artifact) -> Iterator[LineShape]:
         yield from (LineShape(_name_of_line(artifact.kind, shape), shape) for shape in relaxed_body)
 
 
-def _is_detection_only(shape: type[Wire]) -> bool:
+def _is_detection_only(shape: type[Shape]) -> bool:
     """Return whether a shape only produces errors: such a shape takes any value."""
     return all(field.annotation is Any for field in shape.model_fields.values())
 
 
-def _name_of_line(kind: str, shape: type[Wire]) -> str:
+def _name_of_line(kind: str, shape: type[Shape]) -> str:
     """Return the shape's name without the words of its kind: `plan`, `PlanTask` → `task`."""
     kind_words, words = kind.split("-"), list(in_words(shape.__name__))
     while len(words) > 1 and words[0] in kind_words:

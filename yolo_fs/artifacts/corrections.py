@@ -21,7 +21,7 @@ from yolo_fs.protocol.departments import WORKING
 from yolo_fs.schemas.base import (
     FieldInfo,
     Form,
-    Wire,
+    Shape,
     listed_values,
     shapes_within,
     spellings_of,
@@ -177,7 +177,7 @@ class Correction:
     """This team's words → their meaning, for the kind of artifact; see `Policy.aliases`."""
 
 
-def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> dict[str, Any]:
+def corrected(shape: type[Shape], value: Mapping[str, Any], by: Correction) -> dict[str, Any]:
     """Return an object with every correction that needs no decision."""
     fresh = _rename_old_keys(shape, value, by.aliases)
     if issubclass(shape, TurboTask):
@@ -238,7 +238,7 @@ def _resolve_alias(field: FieldInfo, key: str, item: Any, aliases: Mapping[str, 
     return meant if meant in listed else item
 
 
-def _within(inner: type[Wire], key: str, item: Any, by: Correction) -> Any:
+def _within(inner: type[Shape], key: str, item: Any, by: Correction) -> Any:
     if inner is MustHaves:
         item = _must_haves(item)
     if isinstance(item, dict):
@@ -272,7 +272,7 @@ def _apply_form(form: Form, item: Any, by: Correction) -> Any:
 
 
 def _rename_old_keys(
-    shape: type[Wire], value: Mapping[str, Any], aliases: Mapping[str, str]
+    shape: type[Shape], value: Mapping[str, Any], aliases: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the object with old names and synonyms of required keys renamed as in the protocol."""
     value = _spell_keys(shape, value)
@@ -294,7 +294,7 @@ def _rename_old_keys(
     return {fits.get(key, key): item for key, item in value.items()}
 
 
-def _spell_keys(shape: type[Wire], value: Mapping[str, Any]) -> Mapping[str, Any]:
+def _spell_keys(shape: type[Shape], value: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the object with keys such as `tasksCompleted` or `Test-Files` spelled as they are
     known: as keys of the shape, old ones, or synonyms.
     """
@@ -315,7 +315,7 @@ _SHARE = re.compile(r"([0-9]{1,4}) ?(?:/|of) ?([0-9]{1,4})")
 """A ratio, such as `3/4` or `3 of 4`."""
 
 
-def _can_fit(shape: type[Wire], key: str, item: Any) -> bool:
+def _can_fit(shape: type[Shape], key: str, item: Any) -> bool:
     """Return whether a value has the type of a key, or can be converted to it."""
     wanted = _plain(shape.model_fields[key].annotation)
     if key == "tc" and isinstance(item, str) and _SHARE.fullmatch(item):
@@ -334,7 +334,7 @@ def _plain(annotation: Any) -> type | None:
     return origin if origin in (str, int, float, bool, list, dict) else None
 
 
-def _split_plan_id(shape: type[Wire], value: dict[str, Any], place: Place) -> None:
+def _split_plan_id(shape: type[Shape], value: dict[str, Any], place: Place) -> None:
     """Split `p`: `NN-MM`, and set `n` to its number where it is the title, as in older plans."""
     plan = value.get("p")
     if shape.accepts.get("p") is not Form.OWN_PHASE or not isinstance(plan, str):
@@ -357,7 +357,7 @@ def _split_plan_id(shape: type[Wire], value: dict[str, Any], place: Place) -> No
         value["n"] = number
 
 
-def _add_what_is_told_elsewhere(shape: type[Wire], value: dict[str, Any], by: Correction) -> None:
+def _add_what_is_told_elsewhere(shape: type[Shape], value: dict[str, Any], by: Correction) -> None:
     """Add what the file name, the plan, or another key of the object already says."""
     place = by.place
     if shape is PlanTask and by.is_autonomous:
@@ -407,7 +407,7 @@ def _count_checks(value: dict[str, Any], checks: Sequence[Mapping[str, Any]]) ->
         value.update({key: count for key, count in counts.items() if key not in value})
 
 
-def _keep_beside(shape: type[Wire], value: dict[str, Any]) -> None:
+def _keep_beside(shape: type[Shape], value: dict[str, Any]) -> None:
     """Reduce a value to what its key can hold; the full value is kept under another key."""
     keys, line, cases = shape.model_fields, value.get("ln"), value.get("tc")
     source = value.get("src")

@@ -17,7 +17,7 @@ from typing import Any
 from yolo_fs.artifacts.catalogue import Kind, LineShape, all_kinds, artifact_of, in_words
 from yolo_fs.artifacts.table import GRADES, Check
 from yolo_fs.core.reasons import Reason
-from yolo_fs.schemas.base import Wire
+from yolo_fs.schemas.base import Shape
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -106,7 +106,7 @@ def _checks_of(kind: Kind) -> dict[str, Any]:
     return {"x-yolo-checks": rows}
 
 
-def _described(shape: type[Wire]) -> dict[str, Any]:
+def _described(shape: type[Shape]) -> dict[str, Any]:
     """Return the schema of a shape with descriptions and old names, including nested shapes."""
     schema = shape.model_json_schema(by_alias=True, mode="validation")
     within = {inner.__name__: inner for inner in _shapes_within(shape)}
@@ -134,7 +134,7 @@ def _convert_ranges(schema: Any) -> None:
             _convert_ranges(part)
 
 
-def _describe(schema: dict[str, Any], shape: type[Wire]) -> None:
+def _describe(schema: dict[str, Any], shape: type[Shape]) -> None:
     docs = field_docs(shape)
     properties = schema.get("properties", {})
     for name, field in shape.model_fields.items():
@@ -156,7 +156,7 @@ def _describe(schema: dict[str, Any], shape: type[Wire]) -> None:
         }
 
 
-def _shapes_within(shape: type[Wire]) -> Iterator[type[Wire]]:
+def _shapes_within(shape: type[Shape]) -> Iterator[type[Shape]]:
     pending, seen = [shape], {shape}
     while pending:
         for field in pending.pop().model_fields.values():
@@ -167,8 +167,8 @@ def _shapes_within(shape: type[Wire]) -> Iterator[type[Wire]]:
                     yield inner
 
 
-def _wires_in(annotation: Any) -> Iterator[type[Wire]]:
-    if isinstance(annotation, type) and issubclass(annotation, Wire):
+def _wires_in(annotation: Any) -> Iterator[type[Shape]]:
+    if isinstance(annotation, type) and issubclass(annotation, Shape):
         yield annotation
     for part in getattr(annotation, "__args__", ()):
         yield from _wires_in(part)
@@ -185,7 +185,7 @@ def _leave_out_grades(schema: Any) -> None:
             _leave_out_grades(part)
 
 
-def _carry(envelope: dict[str, Any], payload: type[Wire]) -> None:
+def _carry(envelope: dict[str, Any], payload: type[Shape]) -> None:
     """Replace the free `payload` object of an envelope's schema with the payload's schema."""
     inner = _described(payload)
     name = "-".join(in_words(payload.__name__))

@@ -2,7 +2,7 @@
 them. Pure.
 
 Real agents write some values in other forms with the same meaning. The shapes declare which of them
-are accepted (`Wire.accepts`); each is converted here and reported as a `should`.
+are accepted (`Shape.accepts`); each is converted here and reported as a `should`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from yolo_fs.core.reasons import Fault, Grade, Reason
 from yolo_fs.schemas.base import (
     FieldInfo,
     Form,
-    Wire,
+    Shape,
     is_whole,
     listed_values,
     may_be_absent,
@@ -117,7 +117,7 @@ def _split_by_plan(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _read(
-    shape: type[Wire], value: Mapping[str, Any], known: _Known, faults: list[Fault], at: str
+    shape: type[Shape], value: Mapping[str, Any], known: _Known, faults: list[Fault], at: str
 ) -> dict[str, Any]:
     """Return an object in its documented form."""
     fresh, fields, lists = dict(value), shape.model_fields, _list_keys_of(shape)
@@ -160,7 +160,7 @@ def _read(
 
 
 @cache
-def _list_keys_of(shape: type[Wire]) -> frozenset[str]:
+def _list_keys_of(shape: type[Shape]) -> frozenset[str]:
     """Return the keys whose documented value is a list: no form turns anything else into one."""
     types = ((key, field.annotation) for key, field in shape.model_fields.items())
     return frozenset(
@@ -178,7 +178,7 @@ def _has_no_value(field: FieldInfo, item: Any) -> bool:
     return item is None or (item == "" and not listed_values(field) and not is_free_text)
 
 
-def _read_old_names(shape: type[Wire], value: dict[str, Any]) -> None:
+def _read_old_names(shape: type[Shape], value: dict[str, Any]) -> None:
     """Rename an optional key's old name if its value is a text or a list; `check` reports it."""
     for old, new in shape.renamed_keys.items():
         field = shape.model_fields[new]
@@ -191,7 +191,7 @@ def _read_old_names(shape: type[Wire], value: dict[str, Any]) -> None:
             value[new] = value[old]
 
 
-def _join_plans(shape: type[Wire], value: dict[str, Any], known: _Known) -> None:
+def _join_plans(shape: type[Shape], value: dict[str, Any], known: _Known) -> None:
     """Merge the plans that a review lists beside its `plan` into it."""
     several = value["plans"]
     if shape.accepts.get("plan") is not Form.SEVERAL_PLANS or not isinstance(several, list):

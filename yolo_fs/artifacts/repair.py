@@ -18,7 +18,7 @@ from typing import Any
 
 from yolo_fs.artifacts.catalogue import Kind, artifact_of
 from yolo_fs.artifacts.corrections import Correction, corrected
-from yolo_fs.schemas.base import Wire
+from yolo_fs.schemas.base import Shape
 from yolo_fs.schemas.layout import Format
 from yolo_fs.schemas.messages.catalogue import MESSAGES
 
@@ -288,7 +288,7 @@ def _mend_records(texts: Sequence[str], kind: Kind, by: Correction | None) -> li
     ]
 
 
-def _corrected(text: str, record: dict[str, Any], shape: type[Wire] | None, by: Correction) -> str:
+def _corrected(text: str, record: dict[str, Any], shape: type[Shape] | None, by: Correction) -> str:
     """Return the corrected text of a record; a text that needs no correction is unchanged."""
     if shape is None or _repeats_a_key(text):
         return text

@@ -26,7 +26,7 @@ from yolo_fs.protocol.workflow import (
 from yolo_fs.schemas.layout import Format, Record
 
 if TYPE_CHECKING:
-    from yolo_fs.schemas.base import Wire
+    from yolo_fs.schemas.base import Shape
 
 
 class Home(StrEnum):
@@ -129,7 +129,7 @@ ARCHITECTURE_SECTIONS = (
 
 
 @cache
-def shape_named(name: str) -> type[Wire]:
+def shape_named(name: str) -> type[Shape]:
     """Return a shape by its name below `yolo_fs.schemas`; to import one is slow."""
     from yolo_fs.schemas.base import shape_of
 
@@ -202,7 +202,7 @@ class Artifact(NamedTuple):
         return self.format is Format.JSONL and not self.body
 
     @property
-    def shapes(self) -> tuple[type[Wire], ...]:
+    def shapes(self) -> tuple[type[Shape], ...]:
         """The shape of the header, if it has one, and those of the other lines."""
         return tuple(shape_named(name) for name in (self.header, *self.body) if name)
 
@@ -215,7 +215,7 @@ class Artifact(NamedTuple):
 
     def shape_of(
         self, record: Mapping[str, Any], *, position: int, first: Mapping[str, Any]
-    ) -> type[Wire] | None:
+    ) -> type[Shape] | None:
         """Return the shape for the record at `position` (from 0) in a file with `first` as line 1.
 
         None: the artifact has no such line.
@@ -233,7 +233,7 @@ class Artifact(NamedTuple):
                 return shape_named(name)
         return shape_named(body[-1]) if body else None
 
-    def shapes_of(self, records: Sequence[Record]) -> Iterator[tuple[Record, type[Wire] | None]]:
+    def shapes_of(self, records: Sequence[Record]) -> Iterator[tuple[Record, type[Shape] | None]]:
         """Yield each record of a file with its shape.
 
         Blank lines may precede the header. If line 1 is unreadable, the records start below it.
@@ -269,7 +269,7 @@ class Artifact(NamedTuple):
         )
 
 
-def required_keys(shape: type[Wire]) -> frozenset[str]:
+def required_keys(shape: type[Shape]) -> frozenset[str]:
     """Return the keys that a shape needs."""
     fields = shape.model_fields.items()
     return frozenset(field.alias or name for name, field in fields if field.is_required())

@@ -1,7 +1,7 @@
 """The one door to pydantic: the base of every shape, the formats, and faults with place and
 example.
 
-A shape is a `Wire` class with a docstring under each field. `check` reports *all* faults of a
+A shape is a `Shape` class with a docstring under each field. `check` reports *all* faults of a
 value.
 """
 
@@ -52,7 +52,7 @@ class Form(Enum):
     SHARE_AS_PERCENT = "a share below 1, or a fraction, in place of whole percent"
 
 
-class Wire(BaseModel):
+class Shape(BaseModel):
     """The base of every shape: strict types, frozen, unknown keys kept."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True, defer_build=True)
@@ -72,7 +72,7 @@ class Wire(BaseModel):
         return True
 
 
-def build_shapes(base: type[Wire] = Wire) -> None:
+def build_shapes(base: type[Shape] = Shape) -> None:
     """Build every shape that is imported; else each costs milliseconds at its first use."""
     for shape in base.__subclasses__():
         shape.model_rebuild()
@@ -246,7 +246,7 @@ WorkPath = Annotated[
 ]
 """A file or folder that somebody works on: what commits change is compared with it."""
 
-_Checked = TypeVar("_Checked", bound=Wire)
+_Checked = TypeVar("_Checked", bound=Shape)
 
 
 def invariant(check_: Callable[[_Checked], object]) -> Any:
@@ -263,10 +263,10 @@ def invariant(check_: Callable[[_Checked], object]) -> Any:
 
 
 @functools.cache
-def shape_of(kind: Any) -> type[Wire]:
+def shape_of(kind: Any) -> type[Shape]:
     """Return a shape itself; of a class of plain values, the one with its fields and defaults."""
-    if issubclass(kind, Wire):
-        shape: type[Wire] = kind
+    if issubclass(kind, Shape):
+        shape: type[Shape] = kind
         return shape
     names = {**globals(), **vars(sys.modules[kind.__module__])}
     hints = typing.get_type_hints(kind, names, include_extras=True)
@@ -275,12 +275,12 @@ def shape_of(kind: Any) -> type[Wire]:
     checks: dict[str, Any] = {}
     if contradiction := vars(kind).get("contradiction"):
 
-        def contradict(shaped: Wire) -> object:
+        def contradict(shaped: Shape) -> object:
             return contradiction(shaped, shaped.model_fields_set)
 
         checks = {"contradict": invariant(contradict)}
     attributes = {"__module__": kind.__module__, "__doc__": kind.__doc__, "__validators__": checks}
-    made: type[Wire] = create_model(kind.__name__, __base__=Wire, **attributes, **fields)
+    made: type[Shape] = create_model(kind.__name__, __base__=Shape, **attributes, **fields)
     return made
 
 
@@ -303,8 +303,8 @@ def _json_type_of(hint: Any) -> Any:
 
 
 def check(
-    shape: type[Wire], value: Mapping[str, Any], mode: Strictness = Strictness()
-) -> tuple[Wire | None, tuple[Fault, ...]]:
+    shape: type[Shape], value: Mapping[str, Any], mode: Strictness = Strictness()
+) -> tuple[Shape | None, tuple[Fault, ...]]:
     """Return the value as its shape, or None, with all of its faults in the order of keys."""
     keys = tuple(_find_unknown_keys(shape, value, mode))
     renames = tuple(fault for fault in keys if fault.reason is Reason.LEGACY_KEY)
@@ -338,7 +338,7 @@ _REASON_OF_TYPE = {
 }
 
 
-def _fault(shape: type[Wire], detail: ErrorDetails) -> Fault:
+def _fault(shape: type[Shape], detail: ErrorDetails) -> Fault:
     context = detail.get("ctx", {})
     location, field = _place(shape, detail["loc"])
     at = _format_pointer(location) + context.get("at", "")
@@ -431,12 +431,12 @@ def _format_pointer(location: tuple[str | int, ...]) -> str:
 
 
 def _place(
-    shape: type[Wire], loc: tuple[str | int, ...]
+    shape: type[Shape], loc: tuple[str | int, ...]
 ) -> tuple[tuple[str | int, ...], FieldInfo | None]:
     """Return the real location (union branches left out) and the last field on the way to it."""
     real: list[str | int] = []
     field: FieldInfo | None = None
-    inside: tuple[type[Wire], ...] = (shape,)
+    inside: tuple[type[Shape], ...] = (shape,)
     for part in loc:
         next_field = next((f for s in inside if (f := _find_field(s, part)) is not None), None)
         if next_field is not None:
@@ -455,15 +455,15 @@ def _names_a_branch(part: str | int) -> bool:
     return isinstance(part, str) and (part[:1].isupper() or "[" in part or part in _BRANCHES)
 
 
-def _find_field(shape: type[Wire], key: str | int) -> FieldInfo | None:
+def _find_field(shape: type[Shape], key: str | int) -> FieldInfo | None:
     for name, field in shape.model_fields.items():
         if key in (name, field.alias):
             return field
     return None
 
 
-def _shapes_in(annotation: Any) -> Iterator[type[Wire]]:
-    if isinstance(annotation, type) and issubclass(annotation, Wire):
+def _shapes_in(annotation: Any) -> Iterator[type[Shape]]:
+    if isinstance(annotation, type) and issubclass(annotation, Shape):
         yield annotation
     for part in typing.get_args(annotation):
         yield from _shapes_in(part)
@@ -540,7 +540,7 @@ def _name_in_plural(member: Any) -> str:
     if described in _PLURALS:
         return _PLURALS[described]
     plain = _unwrap_annotated(_strip_null(member))
-    if isinstance(plain, type) and issubclass(plain, Wire):
+    if isinstance(plain, type) and issubclass(plain, Shape):
         return _kind(plain).replace("an object", "objects")
     return _PLURAL_KINDS.get(plain, "values")
 
@@ -562,7 +562,7 @@ def _example_of(annotation: Any) -> Any:
     if examples := next((info.examples for info in _infos_in(annotation) if info.examples), None):
         return examples[0]
     plain = _unwrap_annotated(annotation)
-    if isinstance(plain, type) and issubclass(plain, Wire):
+    if isinstance(plain, type) and issubclass(plain, Shape):
         needed = {key: field for key, field in plain.model_fields.items() if field.is_required()}
         return {
             field.alias or key: (field.examples or [_example_of(field.annotation)])[0]
@@ -630,7 +630,7 @@ def _kind(annotation: Any) -> str:
         return " or ".join(
             _kind(part) for part in typing.get_args(annotation) if part is not type(None)
         )
-    if isinstance(origin, type) and issubclass(origin, Wire):
+    if isinstance(origin, type) and issubclass(origin, Shape):
         keys = ", ".join(
             field.alias or name
             for name, field in origin.model_fields.items()
@@ -641,7 +641,7 @@ def _kind(annotation: Any) -> str:
 
 
 def _find_unknown_keys(
-    shape: type[Wire], value: Mapping[str, Any], mode: Strictness, at: str = ""
+    shape: type[Shape], value: Mapping[str, Any], mode: Strictness, at: str = ""
 ) -> Iterator[Fault]:
     """Yield the keys that no field has, in nested objects as well."""
     keys = _keys_of(shape)
@@ -655,7 +655,7 @@ def _find_unknown_keys(
                 yield from _find_unknown_keys(nested.shape, object_, mode, place + step)
 
 
-def shapes_within(shape: type[Wire]) -> Mapping[str, type[Wire]]:
+def shapes_within(shape: type[Shape]) -> Mapping[str, type[Shape]]:
     """Return the keys whose objects, or lists of objects, have one shape, with that shape."""
     return {
         key: nested.shape
@@ -665,14 +665,14 @@ def shapes_within(shape: type[Wire]) -> Mapping[str, type[Wire]]:
 
 
 class _Nested(NamedTuple):
-    shape: type[Wire] | None
+    shape: type[Shape] | None
     """The one shape that the key's objects have; None where there is none, or a choice."""
     keyed: bool
     """Whether the key maps free names to such objects."""
 
 
 @functools.cache
-def _keys_of(shape: type[Wire]) -> dict[str, _Nested]:
+def _keys_of(shape: type[Shape]) -> dict[str, _Nested]:
     """Return the keys of a shape and what lies below each; asked for each line, made once."""
     keys = {}
     for name, field in shape.model_fields.items():
@@ -703,7 +703,7 @@ def _is_keyed(annotation: Any) -> bool:
 
 
 def _fault_for_unknown_key(
-    shape: type[Wire], key: str, value: Mapping[str, Any], at: str, mode: Strictness
+    shape: type[Shape], key: str, value: Mapping[str, Any], at: str, mode: Strictness
 ) -> Fault:
     if fresh := shape.renamed_keys.get(key):
         # Beside the present key, or where that may be absent, nobody misses the value.
@@ -727,12 +727,12 @@ def _fault_for_unknown_key(
 
 
 @functools.cache
-def spellings_of(shape: type[Wire]) -> Mapping[str, str]:
+def spellings_of(shape: type[Shape]) -> Mapping[str, str]:
     """Return the letters of each key of a shape, old ones included, with the key."""
     return {spelling_of(key): key for key in (*shape.renamed_keys, *_keys_of(shape))}
 
 
-def _renamed(shape: type[Wire], value: Mapping[str, Any]) -> Mapping[str, Any]:
+def _renamed(shape: type[Shape], value: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the value with its old keys under their present names; a present key wins."""
     if shape.renamed_keys.keys().isdisjoint(value):
         return value

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from yolo_fs.core.reasons import Fault, Reason
-from yolo_fs.schemas.base import AfterValidator, Field, OneLine, RelativePath, Wire, check, fault
+from yolo_fs.schemas.base import AfterValidator, Field, OneLine, RelativePath, Shape, check, fault
 
 __all__ = [
     "BranchName",
@@ -106,7 +106,7 @@ FilledLine = Annotated[OneLine, AfterValidator(_require_filled_in)]
 FilledPath = Annotated[RelativePath, AfterValidator(_require_filled_in)]
 
 
-class Packet(Wire):
+class Packet(Shape):
     """`=== AUTO HANDOFF ===`: nine fields, in this order."""
 
     from_role: Role
@@ -138,14 +138,14 @@ class DirectivePacket(Packet):
     """Path of the task."""
 
 
-class HandoffFile(Wire):
+class HandoffFile(Shape):
     """Front matter of `HANDOFF.md`."""
 
     handoff: DirectivePacket
     """The packet."""
 
 
-class HandoffJson(Wire):
+class HandoffJson(Shape):
     """The `handoff.json` that an agent leaves for the orchestrator when it ends.
 
     Its whole rule is the document's own filter:

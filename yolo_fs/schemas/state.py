@@ -21,9 +21,9 @@ from yolo_fs.schemas.base import (
     PhaseNumber,
     PlanName,
     Positive,
+    Shape,
     TaskPath,
     Text,
-    Wire,
     fault,
     invariant,
     real_instant,
@@ -59,7 +59,7 @@ CurrentTask = Annotated[
 ]
 
 
-class Projected(Wire):
+class Projected(Shape):
     """What yolo_fs adds to a file that it keeps true."""
 
     declared: dict[str, Any] = Field(default_factory=dict)
@@ -68,7 +68,7 @@ class Projected(Wire):
     """Checksum of the rest of the file: while it matches, the file is as we wrote it."""
 
 
-class DeptStatus(Wire):
+class DeptStatus(Shape):
     """`.dept-status-{dept}.json`: eight keys in this order, then what newer writers add."""
 
     dept: DepartmentName
@@ -101,7 +101,7 @@ class DeptStatus(Wire):
     """Those of the blockers that the evidence says, not the department."""
 
 
-class PlanState(Wire):
+class PlanState(Shape):
     """One plan in the execution state."""
 
     id: PlanName
@@ -116,7 +116,7 @@ class PlanState(Wire):
     """Department, where several work on the phase."""
 
 
-class StepState(Wire):
+class StepState(Shape):
     """One step in the execution state."""
 
     status: Literal["pending", "running", "complete", "skipped"]
@@ -137,7 +137,7 @@ class StepState(Wire):
     """Rounds of feedback that `delivery` took."""
 
 
-class DepartmentState(Wire):
+class DepartmentState(Shape):
     """One department in the execution state: the mirror of its status file."""
 
     status: Literal["pending", "running", "complete", "failed"]
@@ -146,7 +146,7 @@ class DepartmentState(Wire):
     """Step that it is at."""
 
 
-class EscalationEntry(Wire):
+class EscalationEntry(Shape):
     """One escalation in the execution state."""
 
     id: EscalationName
@@ -223,7 +223,7 @@ class ExecutionState(Projected):
     """Whether several departments work on the phase."""
 
 
-class DepartmentProgress(Wire):
+class DepartmentProgress(Shape):
     """One department in the orchestration."""
 
     status: Literal["pending", "running", "complete", "failed"]
@@ -238,7 +238,7 @@ class DepartmentProgress(Wire):
     """Last change; only some writers add it."""
 
 
-class GateProgress(Wire):
+class GateProgress(Shape):
     """One gate in the orchestration."""
 
     status: Literal["pending", "passed", "failed", "timeout"]
@@ -247,7 +247,7 @@ class GateProgress(Wire):
     """When it passed."""
 
 
-class WaveState(Wire):
+class WaveState(Shape):
     """Departments that are spawned at once."""
 
     id: Positive
@@ -258,7 +258,7 @@ class WaveState(Wire):
     """Gate that ends it."""
 
 
-class ClosingStage(Wire):
+class ClosingStage(Shape):
     """One of the closing stages in the orchestration."""
 
     status: Text
@@ -311,7 +311,7 @@ class StateFile(Projected):
     """Day of the start."""
 
 
-class PendingEscalation(Wire):
+class PendingEscalation(Shape):
     """An escalation that waits."""
 
     agent: Text
@@ -341,7 +341,7 @@ class ResolvedEscalation(PendingEscalation):
     """Decision text."""
 
 
-class EscalationState(Wire):
+class EscalationState(Shape):
     """`.escalation-state.json`: what survives a lost session."""
 
     pending: list[PendingEscalation]

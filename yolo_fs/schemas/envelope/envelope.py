@@ -16,8 +16,8 @@ from yolo_fs.schemas.base import (
     Percent,
     Positive,
     RelativePath,
+    Shape,
     Text,
-    Wire,
     check,
 )
 from yolo_fs.schemas.envelope import reports, requests
@@ -28,7 +28,7 @@ WayName = Literal["retry", "ask", "skip", "abort"]
 """The document's four ways, in its order."""
 
 
-class NextState(Wire):
+class NextState(Shape):
     """How the workflow stands once a way is taken."""
 
     status: Literal["running", "waiting", "complete", "aborted"]
@@ -49,7 +49,7 @@ class NextState(Wire):
     """Progress."""
 
 
-class Choice(Wire):
+class Choice(Shape):
     """One choice."""
 
     error: RelativePath
@@ -62,7 +62,7 @@ class Choice(Wire):
     """State that follows."""
 
 
-class Choices(Wire):
+class Choices(Shape):
     """`choices_[session-id].json`: all choices of a session, oldest first."""
 
     session_id: Guid
@@ -88,7 +88,7 @@ Slug = Annotated[
 """Part of every file name of the document's "File Storage Convention"."""
 
 
-class SourceAgent(Wire):
+class SourceAgent(Shape):
     """Who hands over."""
 
     agent_type: AgentType
@@ -99,7 +99,7 @@ class SourceAgent(Wire):
     """How long that took."""
 
 
-class TargetAgent(Wire):
+class TargetAgent(Shape):
     """Who goes on."""
 
     agent_type: Text
@@ -108,7 +108,7 @@ class TargetAgent(Wire):
     """What it shall do."""
 
 
-class CreatedArtifact(Wire):
+class CreatedArtifact(Shape):
     """A file that the source made."""
 
     type: Literal["markdown", "html", "json"]
@@ -119,7 +119,7 @@ class CreatedArtifact(Wire):
     """What it holds."""
 
 
-class Artifacts(Wire):
+class Artifacts(Shape):
     """Files that go with the handoff."""
 
     created: list[CreatedArtifact]
@@ -128,7 +128,7 @@ class Artifacts(Wire):
     """Earlier files that the target may need."""
 
 
-class WorkflowState(Wire):
+class WorkflowState(Shape):
     """How far the product is."""
 
     is_ai_ml_product: bool
@@ -143,7 +143,7 @@ class WorkflowState(Wire):
     """Progress."""
 
 
-class Envelope(Wire):
+class Envelope(Shape):
     """The structure of every communication between agents."""
 
     handoff_version: Literal["1.0"]
@@ -168,7 +168,7 @@ class Envelope(Wire):
     """How far the product is."""
 
 
-PAYLOADS: Mapping[tuple[str, str], type[Wire]] = {
+PAYLOADS: Mapping[tuple[str, str], type[Shape]] = {
     ("user", "orchestrator"): requests.InitialInput,
     ("orchestrator", "market-research"): requests.MarketResearchRequest,
     ("market-research", "orchestrator"): reports.MarketResearchReport,
@@ -195,7 +195,7 @@ def read_envelope(
     return shaped, faults
 
 
-def payload_shape(value: Mapping[str, Any]) -> type[Wire] | None:
+def payload_shape(value: Mapping[str, Any]) -> type[Shape] | None:
     """Return the shape that an envelope's payload must have, or None when its route is unknown."""
     payload = value.get("payload")
     if isinstance(payload, Mapping) and "error" in payload:

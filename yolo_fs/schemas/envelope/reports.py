@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from yolo_fs.schemas.base import Field, RelativePath, Summary500, Text, Wire
+from yolo_fs.schemas.base import Field, RelativePath, Shape, Summary500, Text
 
 ResearchPath = Annotated[
     str,
@@ -48,7 +48,7 @@ PrdPath = Annotated[
 # --- 3. Market Research → Orchestrator ------------------------------------------------------------
 
 
-class Competitor(Wire):
+class Competitor(Shape):
     """A competitor and its price."""
 
     name: Summary500
@@ -59,7 +59,7 @@ class Competitor(Wire):
     """What it charges."""
 
 
-class PainPoint(Wire):
+class PainPoint(Shape):
     """What hurts the customer."""
 
     pain_point: Summary500
@@ -68,7 +68,7 @@ class PainPoint(Wire):
     """How much."""
 
 
-class MarketResearchSummary(Wire):
+class MarketResearchSummary(Shape):
     """What the market says."""
 
     market_opportunity: Summary500
@@ -91,7 +91,7 @@ class MarketResearchSummary(Wire):
     """Risks."""
 
 
-class MarketResearchReport(Wire):
+class MarketResearchReport(Shape):
     """3. Market Research Agent → Orchestrator."""
 
     market_research_summary: MarketResearchSummary
@@ -103,7 +103,7 @@ class MarketResearchReport(Wire):
 # --- 5. AI Framing → Orchestrator -----------------------------------------------------------------
 
 
-class InputsAndOutputs(Wire):
+class InputsAndOutputs(Shape):
     """What a learning system takes and gives."""
 
     inputs: list[Summary500]
@@ -112,7 +112,7 @@ class InputsAndOutputs(Wire):
     """What it gives."""
 
 
-class SelectedMetric(Wire):
+class SelectedMetric(Shape):
     """A figure to reach."""
 
     metric: Summary500
@@ -123,7 +123,7 @@ class SelectedMetric(Wire):
     """What it means for the business."""
 
 
-class AiFramingSummary(Wire):
+class AiFramingSummary(Shape):
     """The problem, put as one of learning."""
 
     ml_problem_statement: Summary500
@@ -140,7 +140,7 @@ class AiFramingSummary(Wire):
     """Risks."""
 
 
-class AiFramingReport(Wire):
+class AiFramingReport(Shape):
     """5. AI Framing Agent → Orchestrator."""
 
     ai_framing_summary: AiFramingSummary
@@ -152,7 +152,7 @@ class AiFramingReport(Wire):
 # --- 7. PRFAQ → Orchestrator ----------------------------------------------------------------------
 
 
-class PrfaqSummary(Wire):
+class PrfaqSummary(Shape):
     """The press release in short."""
 
     headline: Summary500
@@ -173,7 +173,7 @@ class PrfaqSummary(Wire):
     """What people will ask."""
 
 
-class WorkingBackwards(Wire):
+class WorkingBackwards(Shape):
     """The five questions."""
 
     who_is_customer: Text
@@ -188,7 +188,7 @@ class WorkingBackwards(Wire):
     """What is success?"""
 
 
-class PrfaqReport(Wire):
+class PrfaqReport(Shape):
     """7. PRFAQ Agent → Orchestrator."""
 
     prfaq_summary: PrfaqSummary
@@ -202,7 +202,7 @@ class PrfaqReport(Wire):
 # --- 9. PRD → Orchestrator ------------------------------------------------------------------------
 
 
-class PersonaInNeed(Wire):
+class PersonaInNeed(Shape):
     """A persona and what it needs most."""
 
     name: Summary500
@@ -213,7 +213,7 @@ class PersonaInNeed(Wire):
     """What it needs most."""
 
 
-class CoreRequirement(Wire):
+class CoreRequirement(Shape):
     """A requirement."""
 
     requirement: Summary500
@@ -224,7 +224,7 @@ class CoreRequirement(Wire):
     """For whom."""
 
 
-class Kpi(Wire):
+class Kpi(Shape):
     """A figure and its target."""
 
     metric: Summary500
@@ -233,7 +233,7 @@ class Kpi(Wire):
     """Target."""
 
 
-class BusinessModel(Wire):
+class BusinessModel(Shape):
     """How money is made."""
 
     pricing_tiers: list[Summary500]
@@ -242,7 +242,7 @@ class BusinessModel(Wire):
     """Who pays for what."""
 
 
-class PrdSummary(Wire):
+class PrdSummary(Shape):
     """The requirements in short."""
 
     product_overview: Summary500
@@ -261,7 +261,7 @@ class PrdSummary(Wire):
     """Screens."""
 
 
-class PrdReport(Wire):
+class PrdReport(Shape):
     """9. PRD Agent → Orchestrator."""
 
     prd_summary: PrdSummary
@@ -273,7 +273,7 @@ class PrdReport(Wire):
 # --- 11. Prototype → Orchestrator -----------------------------------------------------------------
 
 
-class Screen(Wire):
+class Screen(Shape):
     """A screen that exists."""
 
     screen_name: Summary500
@@ -284,7 +284,7 @@ class Screen(Wire):
     """For whom."""
 
 
-class PrototypeSummary(Wire):
+class PrototypeSummary(Shape):
     """The prototype in short."""
 
     screens_created: list[Screen]
@@ -299,7 +299,7 @@ class PrototypeSummary(Wire):
     """Clickable prototype."""
 
 
-class TestingReadiness(Wire):
+class TestingReadiness(Shape):
     """Whether people can try it."""
 
     ready_for_user_testing: bool
@@ -310,7 +310,7 @@ class TestingReadiness(Wire):
     """What does not work."""
 
 
-class PrototypeReport(Wire):
+class PrototypeReport(Shape):
     """11. Prototype Agent → Orchestrator, the last."""
 
     prototype_summary: PrototypeSummary
@@ -322,7 +322,7 @@ class PrototypeReport(Wire):
 # --- Error Handoff --------------------------------------------------------------------------------
 
 
-class AgentError(Wire):
+class AgentError(Shape):
     """Why an agent could not complete its phase."""
 
     code: Literal["RESEARCH_FAILED", "GENERATION_FAILED", "VALIDATION_FAILED", "USER_CANCELLED"]
@@ -335,7 +335,7 @@ class AgentError(Wire):
     """What could help."""
 
 
-class ErrorReport(Wire):
+class ErrorReport(Shape):
     """Error handoff of any agent."""
 
     error: AgentError

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from yolo_fs.schemas.base import Field, RelativePath, Summary500, Text, Wire
+from yolo_fs.schemas.base import Field, RelativePath, Shape, Summary500, Text
 
 ExecutionMode = Literal["full-approval", "streamlined"]
 ResearchDepth = Literal["quick", "standard", "comprehensive"]
 
 
-class CustomerCompany(Wire):
+class CustomerCompany(Shape):
     """Company that the product is built for, if any."""
 
     name: Text | None
@@ -24,7 +24,7 @@ class CustomerCompany(Wire):
     """Its industry, or null."""
 
 
-class ProductConcept(Wire):
+class ProductConcept(Shape):
     """What the user has in mind."""
 
     name: Text
@@ -41,7 +41,7 @@ class ProductConcept(Wire):
     """What sets it apart."""
 
 
-class Preferences(Wire):
+class Preferences(Shape):
     """How the user wants it done."""
 
     execution_mode: ExecutionMode
@@ -52,7 +52,7 @@ class Preferences(Wire):
     """Brand guidelines, optional."""
 
 
-class InitialInput(Wire):
+class InitialInput(Shape):
     """1. User → Orchestrator."""
 
     product_concept: ProductConcept
@@ -65,7 +65,7 @@ class InitialInput(Wire):
     """How the user wants it done."""
 
 
-class ResearchBrief(Wire):
+class ResearchBrief(Shape):
     """What to research."""
 
     product_name: Text
@@ -84,7 +84,7 @@ class ResearchBrief(Wire):
     """How deep the research goes."""
 
 
-class MarketResearchRequest(Wire):
+class MarketResearchRequest(Shape):
     """2. Orchestrator → Market Research Agent."""
 
     research_request: ResearchBrief
@@ -93,7 +93,7 @@ class MarketResearchRequest(Wire):
     """Questions to answer, optional."""
 
 
-class BusinessContext(Wire):
+class BusinessContext(Shape):
     """The business behind a learning system."""
 
     product_name: Text
@@ -110,7 +110,7 @@ class BusinessContext(Wire):
     """Limits."""
 
 
-class LearningMarket(Wire):
+class LearningMarket(Shape):
     """The market for learning systems."""
 
     competitor_ml_approaches: list[Text]
@@ -119,7 +119,7 @@ class LearningMarket(Wire):
     """How far the industry is."""
 
 
-class AiFramingRequest(Wire):
+class AiFramingRequest(Shape):
     """4. Orchestrator → AI Framing Agent, for AI/ML products only."""
 
     business_context: BusinessContext
@@ -128,7 +128,7 @@ class AiFramingRequest(Wire):
     """The market."""
 
 
-class ProductContext(Wire):
+class ProductContext(Shape):
     """The product, as the press release needs it."""
 
     name: Text
@@ -145,7 +145,7 @@ class ProductContext(Wire):
     """What sets it apart."""
 
 
-class PositionInMarket(Wire):
+class PositionInMarket(Shape):
     """The market, as the press release needs it."""
 
     market_opportunity: Text
@@ -158,7 +158,7 @@ class PositionInMarket(Wire):
     """How to be different."""
 
 
-class LearningContext(Wire):
+class LearningContext(Shape):
     """What is learned, as the press release needs it."""
 
     is_ai_ml_product: bool
@@ -169,7 +169,7 @@ class LearningContext(Wire):
     """Figures of success."""
 
 
-class PrfaqRequest(Wire):
+class PrfaqRequest(Shape):
     """6. Orchestrator → PRFAQ Agent."""
 
     product_context: ProductContext
@@ -180,7 +180,7 @@ class PrfaqRequest(Wire):
     """What is learned."""
 
 
-class PrfaqContext(Wire):
+class PrfaqContext(Shape):
     """The press release, as the requirements need it."""
 
     customer_definition: Text
@@ -195,7 +195,7 @@ class PrfaqContext(Wire):
     """Figures of success."""
 
 
-class Rival(Wire):
+class Rival(Shape):
     """A competitor."""
 
     name: Text
@@ -204,7 +204,7 @@ class Rival(Wire):
     """How it presents itself."""
 
 
-class PricingContext(Wire):
+class PricingContext(Shape):
     """The market, as the requirements need it."""
 
     competitors: list[Rival]
@@ -215,7 +215,7 @@ class PricingContext(Wire):
     """How large the market is."""
 
 
-class LearningRequirements(Wire):
+class LearningRequirements(Shape):
     """What is learned, as the requirements need it."""
 
     is_ai_ml_product: bool
@@ -226,7 +226,7 @@ class LearningRequirements(Wire):
     """Figures to reach."""
 
 
-class TeamMember(Wire):
+class TeamMember(Shape):
     """A member of the team."""
 
     name: Text
@@ -235,7 +235,7 @@ class TeamMember(Wire):
     """Role."""
 
 
-class UserProvidedContext(Wire):
+class UserProvidedContext(Shape):
     """What the user told."""
 
     team_members: list[TeamMember]
@@ -246,7 +246,7 @@ class UserProvidedContext(Wire):
     """Limits."""
 
 
-class PrdRequest(Wire):
+class PrdRequest(Shape):
     """8. Orchestrator → PRD Agent."""
 
     prfaq_context: PrfaqContext
@@ -259,7 +259,7 @@ class PrdRequest(Wire):
     """What the user told."""
 
 
-class PersonaAtWork(Wire):
+class PersonaAtWork(Shape):
     """A persona and what it does most."""
 
     name: Text
@@ -270,7 +270,7 @@ class PersonaAtWork(Wire):
     """What it does most."""
 
 
-class UserFlow(Wire):
+class UserFlow(Shape):
     """A way through the product."""
 
     flow_name: Text
@@ -279,7 +279,7 @@ class UserFlow(Wire):
     """Steps."""
 
 
-class PrdContext(Wire):
+class PrdContext(Shape):
     """The requirements, as the prototype needs them."""
 
     product_name: Text
@@ -296,7 +296,7 @@ class PrdContext(Wire):
     """Ways through the product."""
 
 
-class AestheticPreferences(Wire):
+class AestheticPreferences(Shape):
     """Taste."""
 
     direction: Text | None
@@ -307,7 +307,7 @@ class AestheticPreferences(Wire):
     """What to avoid."""
 
 
-class DesignContext(Wire):
+class DesignContext(Shape):
     """The design, as the prototype needs it."""
 
     brand_guidelines: Text | None
@@ -322,7 +322,7 @@ class DesignContext(Wire):
     """Taste."""
 
 
-class DataContext(Wire):
+class DataContext(Shape):
     """Data for the prototype."""
 
     sample_data_files: list[RelativePath]
@@ -331,7 +331,7 @@ class DataContext(Wire):
     """What the data must look like."""
 
 
-class PrototypeRequest(Wire):
+class PrototypeRequest(Shape):
     """10. Orchestrator → Prototype Agent."""
 
     prd_context: PrdContext

@@ -16,15 +16,15 @@ from yolo_fs.schemas.base import (
     IsoInstant,
     OneLine,
     Positive,
+    Shape,
     Statement,
     Text,
-    Wire,
     fault,
     invariant,
 )
 
 
-class EscalationLine(Wire):
+class EscalationLine(Shape):
     """One station of an escalation; its later stations repeat the id with a later `dt`."""
 
     accepts: ClassVar[Mapping[str, Form]] = {
@@ -100,7 +100,7 @@ class EscalationLine(Wire):
         return None
 
 
-class EscalationMessageLine(Wire):
+class EscalationMessageLine(Shape):
     """The `escalation` message in the place of the log's line: the two are different shapes."""
 
     issue: Any = None

@@ -18,9 +18,9 @@ from yolo_fs.schemas.base import (
     IsoDate,
     NotedInstant,
     OneLine,
+    Shape,
     Statement,
     Text,
-    Wire,
     fault,
     invariant,
 )
@@ -40,7 +40,7 @@ Round = Annotated[
 ]
 
 
-class CritiqueFinding(Wire):
+class CritiqueFinding(Shape):
     """One finding of the Critic about a phase that is not designed yet."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {
@@ -69,7 +69,7 @@ class CritiqueFinding(Wire):
     """Round of the critique that found it."""
 
 
-class DebugReport(Wire):
+class DebugReport(Shape):
     """One hypothesis, what speaks for and against it: a `debugger_report` without its envelope."""
 
     accepts: ClassVar[Mapping[str, Form]] = {
@@ -89,7 +89,7 @@ class DebugReport(Wire):
     """Recommended fix; empty when the hypothesis was dropped."""
 
 
-class LoggedDecision(Wire):
+class LoggedDecision(Shape):
     """One decision that an agent took on the way."""
 
     accepts: ClassVar[Mapping[str, Form]] = {"ts": Form.DAY_AS_MOMENT, "alts": Form.OBJECT_AS_TEXT}
@@ -133,7 +133,7 @@ Requester = Literal["dev", "senior", "tester", "lead", "architect", "critic", "o
 RequestType = Literal["blocking", "informational"]
 
 
-class ResearchFinding(Wire):
+class ResearchFinding(Shape):
     """One finding of a Scout."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {
@@ -170,7 +170,7 @@ class ResearchFinding(Wire):
     """Moment the request was answered."""
 
 
-class Request(Wire):
+class Request(Shape):
     """A request that waits for its Scout: the router appends it without an answer."""
 
     accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.MOMENT_AS_DAY}
@@ -204,7 +204,7 @@ class Request(Wire):
         return value.get("src") == "pending"
 
 
-class ArchivedFinding(Wire):
+class ArchivedFinding(Shape):
     """A finding kept for the phases to come."""
 
     accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.DAY_AS_MOMENT}

@@ -16,9 +16,9 @@ from yolo_fs.schemas.base import (
     IsoDate,
     Name,
     PlanName,
+    Shape,
     Statement,
     TaskName,
-    Wire,
     WorkPath,
     fault,
     invariant,
@@ -30,7 +30,7 @@ from yolo_fs.schemas.names import DepartmentName
 Outcome = Literal["pass", "fail", "skip"]
 
 
-class IntegrationChecks(Wire):
+class IntegrationChecks(Shape):
     """The four checks across departments."""
 
     api: Outcome
@@ -43,7 +43,7 @@ class IntegrationChecks(Wire):
     """No department has a failing test."""
 
 
-class IntegrationFailure(Wire):
+class IntegrationFailure(Shape):
     """Why a check failed."""
 
     check: Name
@@ -54,7 +54,7 @@ class IntegrationFailure(Wire):
     """File that shows it; empty when there is none."""
 
 
-class IntegrationResult(Wire):
+class IntegrationResult(Shape):
     """The result of one run."""
 
     accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.MOMENT_AS_DAY}
@@ -69,7 +69,7 @@ class IntegrationResult(Wire):
     """Day of the run."""
 
 
-class GateOutput(Wire):
+class GateOutput(Shape):
     """What the gate script prints, in the place of the artifact: the two are different shapes."""
 
     gate: Any = None
@@ -97,7 +97,7 @@ class GateOutput(Wire):
         )
 
 
-class RivalVerdict(Wire):
+class RivalVerdict(Shape):
     """One of the two older shapes of `po_qa_verdict`, in the place of the message."""
 
     r: Any = None
@@ -137,7 +137,7 @@ class RivalVerdict(Wire):
         )
 
 
-class PlannedTests(Wire):
+class PlannedTests(Shape):
     """The RED tests of one task."""
 
     accepts: ClassVar[Mapping[str, Form]] = {"plan": Form.SHORT_PLAN, "tf": Form.OBJECT_AS_PATH}
@@ -156,7 +156,7 @@ class PlannedTests(Wire):
     """What they test."""
 
 
-class TaskTests(Wire):
+class TaskTests(Shape):
     """How the tests of one task went."""
 
     id: TaskName
@@ -169,7 +169,7 @@ class TaskTests(Wire):
     """Test files."""
 
 
-class PlanTests(Wire):
+class PlanTests(Shape):
     """How the tests of one plan went."""
 
     accepts: ClassVar[Mapping[str, Form]] = {"plan": Form.SHORT_PLAN, "dt": Form.MOMENT_AS_DAY}

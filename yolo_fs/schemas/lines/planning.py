@@ -17,10 +17,10 @@ from yolo_fs.schemas.base import (
     NotedPath,
     PhaseNumber,
     PlanName,
+    Shape,
     Statement,
     TaskName,
     Text,
-    Wire,
     WorkPath,
     fault,
     invariant,
@@ -41,7 +41,7 @@ PlanNumber = Annotated[
 ]
 
 
-class RequiredArtifact(Wire):
+class RequiredArtifact(Shape):
     """A file that must exist when the plan is done."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {
@@ -56,7 +56,7 @@ class RequiredArtifact(Wire):
     """What it contains; empty when its existence is enough."""
 
 
-class KeyLink(Wire):
+class KeyLink(Shape):
     """A connection that must hold between two parts."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {
@@ -76,7 +76,7 @@ class KeyLink(Wire):
     """Via: how it refers."""
 
 
-class MustHaves(Wire):
+class MustHaves(Shape):
     """What QA verifies when the plan is done."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {
@@ -98,7 +98,7 @@ class MustHaves(Wire):
     """Key links that must be wired."""
 
 
-class CrossDependency(Wire):
+class CrossDependency(Shape):
     """A dependency on the artifact of another phase."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {
@@ -115,7 +115,7 @@ class CrossDependency(Wire):
     """Reason."""
 
 
-class TurboPlanHeader(Wire):
+class TurboPlanHeader(Shape):
     """Line 1 of a turbo plan, of which `eff` says so. `mh` may be anything."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {
@@ -173,7 +173,7 @@ class PlanHeader(TurboPlanHeader):
         return not TurboPlanHeader.matches(value)
 
 
-class TurboTask(Wire):
+class TurboTask(Shape):
     """A task of a turbo plan, which may leave its type out."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {
@@ -209,7 +209,7 @@ class PlanTask(TurboTask):
     """Type: `auto`, `checkpoint:…` or any other word."""
 
 
-class Requirement(Wire):
+class Requirement(Shape):
     """One requirement of the project, a line of `reqs.jsonl`."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {"p": "pri", "d": "ac"}
@@ -226,7 +226,7 @@ class Requirement(Wire):
     """Acceptance criterion."""
 
 
-class Summary(Wire):
+class Summary(Shape):
     """The only line of a summary."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {

@@ -18,8 +18,8 @@ from yolo_fs.schemas.base import (
     Form,
     Fraction,
     Name,
+    Shape,
     Text,
-    Wire,
     fault,
     invariant,
 )
@@ -36,7 +36,7 @@ FlowName = Annotated[
 ]
 
 
-class DesignToken(Wire):
+class DesignToken(Shape):
     """One design token."""
 
     cat: Literal["color", "typography", "spacing", "elevation", "motion"]
@@ -51,7 +51,7 @@ class DesignToken(Wire):
     """Value in dark mode; empty when it is the same."""
 
 
-class ComponentSpec(Wire):
+class ComponentSpec(Shape):
     """One component."""
 
     accepts: ClassVar[Mapping[str, Form]] = {"tokens": Form.OBJECT_AS_TEXT}
@@ -74,7 +74,7 @@ class ComponentSpec(Wire):
     """Whether it may be built."""
 
 
-class UserFlowLine(Wire):
+class UserFlowLine(Shape):
     """One way of a user through the product."""
 
     id: FlowName
@@ -91,7 +91,7 @@ class UserFlowLine(Wire):
     """Where it ends."""
 
 
-class ComponentHandoff(Wire):
+class ComponentHandoff(Shape):
     """The handoff of one component."""
 
     component: Name
@@ -100,7 +100,7 @@ class ComponentHandoff(Wire):
     """Status."""
 
 
-class EndpointContract(Wire):
+class EndpointContract(Shape):
     """A contract about one endpoint."""
 
     endpoint: Name
@@ -109,7 +109,7 @@ class EndpointContract(Wire):
     """Status; only agreed and implemented let the gate pass."""
 
 
-class Analysis(Wire):
+class Analysis(Shape):
     """How the Analyze agent understands a request, in `analysis.json`."""
 
     complexity: Literal["trivial", "medium", "high"]
@@ -126,18 +126,18 @@ class Analysis(Wire):
     """Why."""
 
 
-class Discovery(Wire):
+class Discovery(Shape):
     """What was learned before the scope was set, in `discovery.json`: no document names a key."""
 
 
-class ScopeDocument(Wire):
+class ScopeDocument(Shape):
     """The scope that the Product Owner approved, in `scope-document.json`."""
 
     status: Literal["PO-APPROVED"]
     """Approval: nothing but an approved scope leaves the step."""
 
 
-class RoadmapPhase(Wire):
+class RoadmapPhase(Shape):
     """One phase of the roadmap."""
 
     id: Name
@@ -148,7 +148,7 @@ class RoadmapPhase(Wire):
     """The phase lies on the critical path."""
 
 
-class RoadmapPlan(Wire):
+class RoadmapPlan(Shape):
     """Phases and what they depend on, in `roadmap-plan.json`."""
 
     phases: list[RoadmapPhase] = Field(min_length=1)

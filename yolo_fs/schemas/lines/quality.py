@@ -17,17 +17,17 @@ from yolo_fs.schemas.base import (
     Number,
     PhaseNumber,
     PlanName,
+    Shape,
     Statement,
     TaskName,
     Text,
-    Wire,
     fault,
     invariant,
     may_lack,
 )
 
 
-class Verification(Wire):
+class Verification(Shape):
     """Line 1 of a verification: the counts of its checks."""
 
     accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.MOMENT_AS_DAY}
@@ -59,7 +59,7 @@ class Verification(Wire):
         )
 
 
-class VerificationCheck(Wire):
+class VerificationCheck(Shape):
     """One check."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {"check": "c", "result": "r", "detail": "ev"}
@@ -74,7 +74,7 @@ class VerificationCheck(Wire):
     """Category."""
 
 
-class SuiteRun(Wire):
+class SuiteRun(Shape):
     """Result of a test run."""
 
     ps: Count = may_lack()
@@ -85,7 +85,7 @@ class SuiteRun(Wire):
     """Skipped."""
 
 
-class LintRun(Wire):
+class LintRun(Shape):
     """Result of a lint run."""
 
     err: Count = may_lack()
@@ -94,7 +94,7 @@ class LintRun(Wire):
     """Warnings."""
 
 
-class TddCoverage(Wire):
+class TddCoverage(Shape):
     """How many tasks had their tests first."""
 
     covered: Count = may_lack()
@@ -105,7 +105,7 @@ class TddCoverage(Wire):
     """The others: their number or their ids."""
 
 
-class CodeQuality(Wire):
+class CodeQuality(Shape):
     """Line 1 of a code quality review."""
 
     accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.MOMENT_AS_DAY}
@@ -136,7 +136,7 @@ class CodeQuality(Wire):
         )
 
 
-class QualityFinding(Wire):
+class QualityFinding(Shape):
     """One finding of a code quality review."""
 
     f: NotedPath
@@ -151,7 +151,7 @@ class QualityFinding(Wire):
     """Suggestion."""
 
 
-class SecurityAuditLine(Wire):
+class SecurityAuditLine(Shape):
     """Line 1 of a security audit."""
 
     accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.MOMENT_AS_DAY}
@@ -178,7 +178,7 @@ class SecurityAuditLine(Wire):
         )
 
 
-class SecurityFinding(Wire):
+class SecurityFinding(Shape):
     """One finding of a security audit."""
 
     cat: Literal["owasp", "secrets", "deps", "config"]
@@ -193,7 +193,7 @@ class SecurityFinding(Wire):
     """How to mend it."""
 
 
-class PassFail(Wire):
+class PassFail(Shape):
     """Passed and failed."""
 
     ps: Count
@@ -209,7 +209,7 @@ class PassFailTotal(PassFail):
     """Total."""
 
 
-class GateRecord(Wire):
+class GateRecord(Shape):
     """What every record of a gate says; reads the records whose level `gl` no gate has."""
 
     accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.DAY_AS_MOMENT, "plan": Form.SHORT_PLAN}
@@ -297,7 +297,7 @@ class PostPhaseGate(GateRecord):
         return value.get("gl") == "post-phase"
 
 
-class ScriptGate(Wire):
+class ScriptGate(Shape):
     """A record as the gate script itself writes it, told apart by its `gate`, `steps` or `tm`."""
 
     accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.MOMENT_AS_DAY}

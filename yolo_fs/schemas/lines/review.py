@@ -15,9 +15,9 @@ from yolo_fs.schemas.base import (
     NotedPath,
     OneLine,
     PlanName,
+    Shape,
     Statement,
     Text,
-    Wire,
     may_lack,
 )
 
@@ -36,7 +36,7 @@ ManualTestName = Annotated[
 ]
 
 
-class ReviewVerdict(Wire):
+class ReviewVerdict(Shape):
     """The first line of a review.
 
     Several reviews may share a file, each with its own verdict line.
@@ -70,7 +70,7 @@ class ReviewVerdict(Wire):
         return "r" in value or "cycle" in value
 
 
-class ReviewFinding(Wire):
+class ReviewFinding(Shape):
     """One finding of a review."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {
@@ -95,7 +95,7 @@ class ReviewFinding(Wire):
     """Suggestion."""
 
 
-class DocEntry(Wire):
+class DocEntry(Shape):
     """One piece of documentation that was written."""
 
     type: Literal["api", "script", "adr", "changelog"]
@@ -110,7 +110,7 @@ class DocEntry(Wire):
     """Severity, when the entry reports a fault of the documentation."""
 
 
-class ManualTest(Wire):
+class ManualTest(Shape):
     """One thing that the user tried."""
 
     id: ManualTestName
@@ -123,7 +123,7 @@ class ManualTest(Wire):
     """What the user said about it."""
 
 
-class ManualQa(Wire):
+class ManualQa(Shape):
     """The only line of a manual QA: what the user tried, and how it went."""
 
     accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.MOMENT_AS_DAY}
@@ -136,7 +136,7 @@ class ManualQa(Wire):
     """Day of the test."""
 
 
-class Gap(Wire):
+class Gap(Shape):
     """One difference between what the plan promises and what the code does."""
 
     id: OneLine

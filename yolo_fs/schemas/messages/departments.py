@@ -22,8 +22,8 @@ from yolo_fs.schemas.base import (
     NotedPath,
     PhaseNumber,
     RelativePath,
+    Shape,
     Text,
-    Wire,
     fault,
     invariant,
     may_lack,
@@ -43,7 +43,7 @@ GateResult = Literal["PASS", "FAIL", "PARTIAL", "SKIPPED"]
 SecurityResult = Literal["PASS", "FAIL", "WARN", "SKIPPED"]
 
 
-class DesignArtifacts(Wire):
+class DesignArtifacts(Shape):
     """The files of a design, relative to the planning root."""
 
     design_tokens: RelativePath
@@ -99,7 +99,7 @@ class DesignHandoff(
         return None
 
 
-class Endpoint(Wire):
+class Endpoint(Shape):
     """One call of an API."""
 
     method: Annotated[
@@ -254,7 +254,7 @@ RIVALS = (
 )
 
 
-class VerdictFinding(Wire):
+class VerdictFinding(Shape):
     """One check that failed."""
 
     check: Text
@@ -466,7 +466,7 @@ class PhaseHandoff(
         )
 
 
-class Contract(Wire):
+class Contract(Shape):
     """One API or component contract."""
 
     name: Text

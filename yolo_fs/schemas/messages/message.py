@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from yolo_fs.core.reasons import Fault, Reason
 from yolo_fs.protocol.departments import WORKING_NAMES
-from yolo_fs.schemas.base import Field, Text, Wire, fault, invariant
+from yolo_fs.schemas.base import Field, Shape, Text, fault, invariant
 from yolo_fs.schemas.contradictions import contradicted
 from yolo_fs.schemas.names import DepartmentName
 
@@ -43,7 +43,7 @@ TEAMMATE = ("teammate",)
 """The agents that a Lead has registered in team_mode=teammate."""
 
 
-class Message(Wire):
+class Message(Shape):
     """One JSON object that an agent sends, told from the others by its `type`.
 
     Roles are those of the roster without department prefix; a message stays within one department
@@ -158,7 +158,7 @@ Cycle = Annotated[int, Field(ge=1, le=3, examples=[1])]
 """Review cycle, 1 to 3."""
 
 
-def exceeds(message: Wire, part: str, whole: str) -> Exception | None:
+def exceeds(message: Shape, part: str, whole: str) -> Exception | None:
     """Return the fault of a count that is larger than the count it is a part of."""
     seen, limit = getattr(message, part), getattr(message, whole)
     if seen <= limit:

@@ -24,9 +24,9 @@ from yolo_fs.schemas.base import (
     PlanName,
     Positive,
     RelativePath,
+    Shape,
     TaskName,
     Text,
-    Wire,
     fault,
     invariant,
 )
@@ -48,7 +48,7 @@ from yolo_fs.schemas.messages.message import (
 from yolo_fs.schemas.names import DepartmentName, StepKey
 
 
-class ScoutFinding(Wire):
+class ScoutFinding(Shape):
     """One answer of Scout."""
 
     query: Text
@@ -120,7 +120,7 @@ class ResearchRequest(Message, sender=ANY, receiver="orchestrator"):
         return foreign_task(self.task, self.plan_id)
 
 
-class ResponseFinding(Wire):
+class ResponseFinding(Shape):
     """One finding, with the keys of research.jsonl."""
 
     q: Text

@@ -15,9 +15,9 @@ from yolo_fs.schemas.base import (
     PhaseNumber,
     PlanName,
     RelativePath,
+    Shape,
     TaskPath,
     Text,
-    Wire,
     fault,
     invariant,
 )
@@ -99,7 +99,7 @@ class TestPlanResult(Message, sender="tester", receiver="senior"):
         )
 
 
-class ArchitectureDecision(Wire):
+class ArchitectureDecision(Shape):
     """One architecture decision."""
 
     decision: Text
@@ -110,7 +110,7 @@ class ArchitectureDecision(Wire):
     """What was considered and not taken."""
 
 
-class Risk(Wire):
+class Risk(Shape):
     """One risk of an architecture."""
 
     risk: Text
@@ -214,7 +214,7 @@ class DevBlocker(Message, sender="dev", receiver="senior"):
         return foreign_task(self.task, self.plan_id)
 
 
-class ReviewInstruction(Wire):
+class ReviewInstruction(Shape):
     """One instruction of a review."""
 
     f: RelativePath
@@ -285,7 +285,7 @@ class CodeReviewResult(Message, sender="senior", receiver="lead"):
         return exceeds(self, "critical", "findings_count")
 
 
-class CheckCounts(Wire):
+class CheckCounts(Shape):
     """How many checks were made, and how they ended."""
 
     passed: Count
@@ -305,7 +305,7 @@ class CheckCounts(Wire):
         return fault(Reason.TOTALS_DISAGREE, message, expected=str(made), at="/total")
 
 
-class CheckFailure(Wire):
+class CheckFailure(Shape):
     """One check that failed."""
 
     check: Text
@@ -356,7 +356,7 @@ class QaResult(Message, sender="qa", receiver="lead"):
         return fault(Reason.STATE_CONFLICT, message, expected=expected, at="/checks/failed")
 
 
-class SuiteCounts(Wire):
+class SuiteCounts(Shape):
     """How the test suite ended."""
 
     passed: Count
@@ -367,7 +367,7 @@ class SuiteCounts(Wire):
     """Number of tests that were not run."""
 
 
-class LintCounts(Wire):
+class LintCounts(Shape):
     """What the linter found."""
 
     errors: Count
