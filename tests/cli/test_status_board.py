@@ -37,7 +37,7 @@ from yolo_fs.phase.gates import DueDecision
 from yolo_fs.phase.progress import StepStanding
 from yolo_fs.phase.waits import Deadlock, Orphan, Wait
 from yolo_fs.progress.board import Board, PhaseBoard
-from yolo_fs.progress.drift import Aside
+from yolo_fs.progress.drift import WorkTreeNotes
 from yolo_fs.protocol.gates import Decision
 from yolo_fs.states.project import Drift
 
@@ -317,8 +317,10 @@ def test_no_text_of_an_agent_reaches_the_terminal_unescaped() -> None:
         verbose=True,
     )
     out = io.StringIO()
-    aside = Aside("01-auth", (Drift("backend", "step", evil, "qa"),), (evil,), (("backend", evil),))
-    draw_wanted(console_for(out), beside(aside), verbose=False)
+    notes = WorkTreeNotes(
+        "01-auth", (Drift("backend", "step", evil, "qa"),), (evil,), (("backend", evil),)
+    )
+    draw_wanted(console_for(out), beside(notes), verbose=False)
     assert not {"\x1b", "\u202e", "\x9b"} & set(text + out.getvalue())
     assert len(out.getvalue().splitlines()) == 5, "a title, a line for each, and an empty one"
     assert "\\x1b[2J" in text and "\\x1b[2J" in out.getvalue()
@@ -507,17 +509,21 @@ def cells(line: str) -> tuple[str, list[str]]:
 
 
 def test_of_many_drifts_the_first_are_shown_unless_everything_is_asked_for() -> None:
-    asides = [Aside(f"{n:02}-part", (Drift("backend", "step", "a", "b"),)) for n in range(1, 31)]
+    all_notes = [
+        WorkTreeNotes(f"{n:02}-part", (Drift("backend", "step", "a", "b"),)) for n in range(1, 31)
+    ]
     short, long = io.StringIO(), io.StringIO()
-    draw_wanted(console_for(short), beside(*asides, Aside("", forged=("x",))), verbose=False)
-    draw_wanted(console_for(long), beside(*asides), verbose=True)
+    draw_wanted(
+        console_for(short), beside(*all_notes, WorkTreeNotes("", forged=("x",))), verbose=False
+    )
+    draw_wanted(console_for(long), beside(*all_notes), verbose=True)
 
     assert short.getvalue().count("drift: ") == 20 and long.getvalue().count("drift: ") == 30
     assert "forged: x was made by hand and is ignored" in short.getvalue()
     assert short.getvalue().endswith("10 more drifts: -v shows them\n\n")
 
 
-def beside(*asides: Aside) -> PresentMoment:
+def beside(*all_notes: WorkTreeNotes) -> PresentMoment:
     """Return what `status` sees of a work tree without artifacts, but with these disagreements."""
     with tempfile.TemporaryDirectory() as folder:
         team = Team(Path(folder) / "repo")
@@ -525,7 +531,7 @@ def beside(*asides: Aside) -> PresentMoment:
             Repository(str(team.root)) as repository,
             contextlib.closing(StatusObserver(repository)) as observer,
         ):
-            return replace(observer.look(), beside=asides)
+            return replace(observer.look(), beside=all_notes)
 
 
 def opened(number: int) -> PhaseBoard:

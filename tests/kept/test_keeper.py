@@ -22,7 +22,7 @@ from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git.repository import Repository
 from yolo_fs.git.trees import EXECUTABLE, LINK
 from yolo_fs.kept.selection import VERSIONS, KeptCause, KeptEntry, entry_of, within_bounds
-from yolo_fs.kept.service import Keeper, Leaf, Unkept, restore
+from yolo_fs.kept.service import ContentToKeep, Keeper, Leaf, restore
 
 PHASE = ".yolo-planning/phases/01-auth"
 PLAN = f"{PHASE}/01-01.plan.jsonl"
@@ -47,8 +47,8 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def unkept(data: bytes, path: str = PLAN) -> Unkept:
-    return Unkept(path, data, CAUSE)
+def unkept(data: bytes, path: str = PLAN) -> ContentToKeep:
+    return ContentToKeep(path, data, CAUSE)
 
 
 def answer(capsys: pytest.CaptureFixture[str], root: Path, *command: str) -> Any:
@@ -139,7 +139,9 @@ def test_a_thousand_contents_that_are_kept_take_little_memory(root: Path) -> Non
         try:
             for version in range(VERSIONS):
                 fresh = KeptCause(("missing_key",))
-                keeper.keep([Unkept(path, b"%d %a" % (version, path), fresh) for path in paths])
+                keeper.keep(
+                    [ContentToKeep(path, b"%d %a" % (version, path), fresh) for path in paths]
+                )
             gc.collect()
             taken, _ = tracemalloc.get_traced_memory()
         finally:
@@ -257,12 +259,12 @@ def test_several_processes_keep_at_the_same_time(root: Path) -> None:
     script = (
         "import sys\n"
         "from yolo_fs.git.repository import Repository\n"
-        "from yolo_fs.kept.service import Keeper, Leaf, Unkept\n"
+        "from yolo_fs.kept.service import ContentToKeep, Keeper, Leaf\n"
         "from yolo_fs.kept.selection import KeptCause\n"
         "with Repository(sys.argv[1]) as repository:\n"
         "    keeper = Keeper(repository)\n"
         "    for number in range(5):\n"
-        "        keeper.keep([Unkept(f'{sys.argv[2]}-{number}', b'x', KeptCause(('a',)))])\n"
+        "        keeper.keep([ContentToKeep(f'{sys.argv[2]}-{number}', b'x', KeptCause(('a',)))])\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", script, str(root), name]) for name in "abc"]
     assert [process.wait(60) for process in running] == [0, 0, 0]

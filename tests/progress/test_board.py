@@ -15,7 +15,7 @@ from tests.support.teams import THREE, Team
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.progress.board import Board, board
-from yolo_fs.progress.drift import as_json, asides
+from yolo_fs.progress.drift import as_json, notes_of_work_tree
 from yolo_fs.workspace.settings import load
 
 
@@ -36,7 +36,7 @@ def beside(team: Team) -> dict[str, Any]:
         settings = load(repository.root)
         gathered = FactsReader(repository, settings)
         found = board(repository, settings, repository.head().tip, gathered)
-        return as_json(asides(repository.root, settings, found, gathered))
+        return as_json(notes_of_work_tree(repository.root, settings, found, gathered))
 
 
 def departments(found: Board) -> list[str]:

@@ -29,7 +29,7 @@ from yolo_fs.moments.moment import PastMoment, PresentMoment, stamp
 from yolo_fs.phase.gate_status import GateStatus
 from yolo_fs.phase.progress import DepartmentStatus
 from yolo_fs.progress.board import PhaseBoard
-from yolo_fs.progress.drift import FORGED, Aside
+from yolo_fs.progress.drift import FORGED, WorkTreeNotes
 from yolo_fs.protocol.departments import Role
 from yolo_fs.reports.status import CandidateState
 from yolo_fs.team.reconcile import headline, obstructions
@@ -207,17 +207,17 @@ def _in_the_way(seen: PresentMoment, item_ids: set[str], most_drifts: int) -> It
             yield _refusal(candidate.path, candidate.verdict)
 
 
-def _wanted_beside(asides: Iterable[Aside], most_drifts: int) -> Iterator[ScreenLine]:
+def _wanted_beside(all_notes: Iterable[WorkTreeNotes], most_drifts: int) -> Iterator[ScreenLine]:
     """Yield what the work tree says and history does not."""
     drifts = list[str]()
-    for aside in asides:
-        place = f"{aside.phase}: " if aside.phase else ""
-        drifts += [f"  ! drift: {place}{drift}" for drift in aside.drifts]
-        for name in aside.forged:
+    for notes in all_notes:
+        place = f"{notes.phase}: " if notes.phase else ""
+        drifts += [f"  ! drift: {place}{drift}" for drift in notes.drifts]
+        for name in notes.forged:
             yield ScreenLine(f"  ! forged: {place}{name} {FORGED}", "red")
-        for department, sentence in aside.blockers:
+        for department, sentence in notes.blockers:
             yield ScreenLine(f"  ! blocker: {place}{department} says {sentence}", "yellow")
-        for late in aside.handoffs:
+        for late in notes.handoffs:
             yield ScreenLine(f"  ! overdue: {place}{late}", "yellow")
     for text in drifts[:most_drifts]:
         yield ScreenLine(text, "yellow")

@@ -133,7 +133,7 @@ def _reply(
     wrong: Sequence[Finding] = (),
 ) -> Reply:
     if chosen:
-        beside = tuple(aside for aside in seen.beside if aside.phase in ("", str(chosen)))
+        beside = tuple(notes for notes in seen.beside if notes.phase in ("", str(chosen)))
         seen = replace(seen, team=seen.team and seen.team.only(chosen), beside=beside)
 
     def draw(console: Console) -> None:

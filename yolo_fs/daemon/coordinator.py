@@ -27,7 +27,7 @@ from yolo_fs.git.obstacles import IN_PROGRESS, Obstacles
 from yolo_fs.git.refs import RefUpdater
 from yolo_fs.git.repository import Head, Repository
 from yolo_fs.kept.selection import KeptCause
-from yolo_fs.kept.service import Keeper, Unkept
+from yolo_fs.kept.service import ContentToKeep, Keeper
 from yolo_fs.progress.placing import placed
 from yolo_fs.progress.state_move import FreshArtifact, StateMove
 from yolo_fs.protocol.workflow import STEP_BY_KEY
@@ -456,7 +456,7 @@ class Coordinator:
                 continue
             if is_skeleton(path, data):
                 continue
-            contents.append(Unkept(path, data, KeptCause(tuple(reasons))))
+            contents.append(ContentToKeep(path, data, KeptCause(tuple(reasons))))
             digests[path] = digest
         if not contents:
             return

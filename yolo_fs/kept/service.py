@@ -49,7 +49,7 @@ _IDLE_ENTRIES = 64
 """Entries beyond the limits that may wait until the chain is rewritten without them."""
 
 
-class Unkept(NamedTuple):
+class ContentToKeep(NamedTuple):
     """One content that is to be kept."""
 
     path: str
@@ -103,7 +103,7 @@ class Keeper:
         self._chain: tuple[KeptEntry, ...] = ()
         """All stored entries as read from the tip, oldest first."""
 
-    def keep(self, contents: Sequence[Unkept]) -> tuple[KeptEntry, ...]:
+    def keep(self, contents: Sequence[ContentToKeep]) -> tuple[KeptEntry, ...]:
         """Keep each content as an entry of its own, and return the new entries.
 
         A content that is kept already gets none.

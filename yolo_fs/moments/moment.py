@@ -23,7 +23,7 @@ from yolo_fs.history.index import IndexedCommit
 from yolo_fs.install.doctor import OF_A_PERSON, standing_troubles
 from yolo_fs.moments.inbox import InboxItem, inbox
 from yolo_fs.progress.board import Board, board
-from yolo_fs.progress.drift import Aside, as_json, asides
+from yolo_fs.progress.drift import WorkTreeNotes, as_json, notes_of_work_tree
 from yolo_fs.reports.status import Report, Reporter, last_commits, listed
 from yolo_fs.system.files import walk
 from yolo_fs.team.overview import TeamObserver
@@ -41,7 +41,7 @@ class PresentMoment:
     report: Report
     team: Board | None
     """None when the history cannot be read."""
-    beside: tuple[Aside, ...] = ()
+    beside: tuple[WorkTreeNotes, ...] = ()
     crew: AgentsSnapshot | None = None
     """None when the history cannot be read."""
     findings: tuple[Finding, ...] = ()
@@ -126,9 +126,11 @@ class StatusObserver:
             verdicts, facts_reader.commit
         )
         unseen: list[Finding] = []
-        history, none = self._facts_reader, tuple[Aside, ...]()
+        history, none = self._facts_reader, tuple[WorkTreeNotes, ...]()
         beside = _tried(
-            lambda: asides(self._repository.root, settings, facts_reader, history), none, unseen
+            lambda: notes_of_work_tree(self._repository.root, settings, facts_reader, history),
+            none,
+            unseen,
         )
         unread = (replace(finding, level=Level.WARNING) for finding in crew.findings)
         names = (replace(finding, level=Level.WARNING) for finding in report.misnamed)

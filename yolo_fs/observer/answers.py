@@ -21,7 +21,7 @@ from yolo_fs.cli.entry import run_here
 from yolo_fs.git.repository import Head, Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.progress.board import board
-from yolo_fs.progress.drift import asides
+from yolo_fs.progress.drift import notes_of_work_tree
 from yolo_fs.reports.status import report
 from yolo_fs.survey.surveyor import Surveyor
 from yolo_fs.system.ask import IN_ASCII, STREAMS, frame, package_folder, register_signs
@@ -214,7 +214,7 @@ class Answerer:
             for phase in team_board.phases:
                 phase.work_out()
             AgentsObserver(repository, settings, facts_reader).look({}, head.tip)
-            asides(repository.root, settings, team_board, facts_reader)
+            notes_of_work_tree(repository.root, settings, team_board, facts_reader)
             facts_reader.hold()
             gc.collect()
             gc.freeze()

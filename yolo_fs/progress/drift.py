@@ -43,7 +43,7 @@ FORGED = "was made by hand and is ignored: only committed evidence opens a gate"
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class WorkTreeNotes:
     """What the work tree says of one phase, or of all of them."""
 
     phase: str
@@ -60,13 +60,13 @@ class Aside:
         return bool(self.drifts or self.forged or self.blockers or self.handoffs)
 
 
-def asides(
+def notes_of_work_tree(
     root: str,
     settings: Settings,
     board: Board,
     facts_reader: FactsReader,
     lives: Sequence[HandoffLifecycle] | None = None,
-) -> tuple[Aside, ...]:
+) -> tuple[WorkTreeNotes, ...]:
     """Return what the work tree adds to a board of the present; empty when all agree.
 
     `lives`: the life cycles of the handoffs, if they are known already.
@@ -74,7 +74,7 @@ def asides(
     of_all = (*_find_config_drift(board.config, settings.config), *_of_project(root, board))
     known = _lives(root, settings, board, facts_reader) if lives is None else lives
     late = tuple(str(overdue_handoff) for overdue_handoff in overdue(known, int(time.time())))
-    configured = Aside("", of_all, handoffs=late)
+    configured = WorkTreeNotes("", of_all, handoffs=late)
     judged = (_under(phase, settings.config) for phase in board.phases)
     unhanded = missing_handoffs(board.phases, phases_in(root))
     phases = (
@@ -83,7 +83,7 @@ def asides(
         )
         for phase in judged
     )
-    return tuple(aside for aside in (configured, *phases) if aside)
+    return tuple(notes for notes in (configured, *phases) if notes)
 
 
 def _under(phase: Phase, config: Config) -> Phase:
@@ -113,29 +113,29 @@ def missing_handoffs(phases: Phases, there: Iterable[PhaseId]) -> Mapping[PhaseI
     return owed
 
 
-def as_json(asides: Iterable[Aside]) -> dict[str, Any]:
+def as_json(all_notes: Iterable[WorkTreeNotes]) -> dict[str, Any]:
     """Return what the work tree says as `status --json` shows it."""
-    listed = tuple(asides)
+    listed = tuple(all_notes)
     return {
         "drift": [
             {
-                "phase": aside.phase,
+                "phase": notes.phase,
                 "where": each.where,
                 "key": each.key,
                 "declared": each.declared,
                 "derived": each.derived,
             }
-            for aside in listed
-            for each in aside.drifts
+            for notes in listed
+            for each in notes.drifts
         ],
-        "overdue": [handoff for aside in listed for handoff in aside.handoffs],
+        "overdue": [handoff for notes in listed for handoff in notes.handoffs],
         "forged": [
-            {"phase": aside.phase, "file": name} for aside in listed for name in aside.forged
+            {"phase": notes.phase, "file": name} for notes in listed for name in notes.forged
         ],
         "declared_blockers": [
-            {"phase": aside.phase, "department": department, "blocker": blocker}
-            for aside in listed
-            for department, blocker in aside.blockers
+            {"phase": notes.phase, "department": department, "blocker": blocker}
+            for notes in listed
+            for department, blocker in notes.blockers
         ],
     }
 
@@ -154,7 +154,9 @@ def drift_of_phase(folder: ListedFolder, phase: Phase, declared: Statuses) -> It
             yield from drift_of_state(name, state)
 
 
-def _of_phase(root: str, phase: Phase, facts_reader: FactsReader, commit: str | None) -> Aside:
+def _of_phase(
+    root: str, phase: Phase, facts_reader: FactsReader, commit: str | None
+) -> WorkTreeNotes:
     folder = ListedFolder.at(phase_folder(root, phase.id))
     declared = shown(folder)
     missing_tests = facts_reader.derive_from(
@@ -162,7 +164,7 @@ def _of_phase(root: str, phase: Phase, facts_reader: FactsReader, commit: str | 
         f"{phase.id} tests",
         lambda: tuple(_find_test_drift(phase, commit, facts_reader)),
     )
-    return Aside(
+    return WorkTreeNotes(
         str(phase.id),
         (*drift_of_phase(folder, phase, declared), *missing_tests),
         forged_sentinels(folder, phase, facts_reader),

@@ -29,7 +29,7 @@ from yolo_fs.install.doctor import standing_troubles
 from yolo_fs.phase.phase import Phases, not_begun
 from yolo_fs.phase.report import Audience, Brief
 from yolo_fs.progress.board import Board, board
-from yolo_fs.progress.drift import FORGED, asides
+from yolo_fs.progress.drift import FORGED, notes_of_work_tree
 from yolo_fs.reports.resume_report import LastHandoff, Situation, resume_report
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.survey.surveyor import Surveyor
@@ -194,14 +194,16 @@ class _Look:
         """Yield what the work tree declares, except how late a handoff is: that changes by
         itself.
         """
-        for aside in asides(self.repository.root, settings, team_board, facts_reader, lives):
-            place = f"{aside.phase}: " if aside.phase else ""
-            yield from (f"{place}{each}" for each in aside.drifts)
-            yield from (f"{place}{name} {FORGED}" for name in aside.forged)
-            yield from (f"{place}{missing}" for missing in aside.handoffs if place)
+        for notes in notes_of_work_tree(
+            self.repository.root, settings, team_board, facts_reader, lives
+        ):
+            place = f"{notes.phase}: " if notes.phase else ""
+            yield from (f"{place}{each}" for each in notes.drifts)
+            yield from (f"{place}{name} {FORGED}" for name in notes.forged)
+            yield from (f"{place}{missing}" for missing in notes.handoffs if place)
             yield from (
                 f"{place}{department} says that it is held up by {blocker}"
-                for department, blocker in aside.blockers
+                for department, blocker in notes.blockers
             )
         for phase in team_board.phases:
             yield from map(str, phase.false_claims)
