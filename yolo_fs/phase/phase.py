@@ -441,58 +441,48 @@ def _assign_after_fail(facts: PhaseFacts, turn: Next) -> Next:
     return turn._replace(command=command)
 
 
-_DEEDS: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "assigns what QA has failed": ((Loop.QA, Role.LEAD),),
-    "specifies {of} anew": ((Loop.QA, Role.SENIOR),),
-    "fixes {of}": (
-        (Loop.QA, Role.DEV),
-        (Loop.POST_TASK, Role.DEV),
-        (Loop.POST_PLAN, Role.DEV),
+_DOES: Mapping[tuple[str, str], str] = {
+    (Loop.QA, Role.LEAD): "assigns what QA has failed",
+    (Loop.QA, Role.SENIOR): "specifies {of} anew",
+    (Loop.QA, Role.DEV): "fixes {of}",
+    (Loop.QA, Role.QA): "verifies again",
+    (Loop.QA, Role.QA_CODE): "verifies again",
+    (Loop.CODE_REVIEW, Role.DEV): "fixes what the review of {of} has found",
+    (Loop.CODE_REVIEW, Role.SENIOR): "reviews {of}",
+    (Loop.CODE_REVIEW, Role.LEAD): (
+        "accepts {of} with known issues, or escalates it to the Architect"
     ),
-    "verifies again": (
-        (Loop.QA, Role.QA),
-        (Loop.QA, Role.QA_CODE),
-    ),
-    "fixes what the review of {of} has found": ((Loop.CODE_REVIEW, Role.DEV),),
-    "reviews {of}": ((Loop.CODE_REVIEW, Role.SENIOR),),
-    "accepts {of} with known issues, or escalates it to the Architect": (
-        (Loop.CODE_REVIEW, Role.LEAD),
-    ),
-    "re-evaluates the design": ((Loop.QA, Role.ARCHITECT),),
-    "changes the design, or decides on {of}": ((Loop.CODE_REVIEW, Role.ARCHITECT),),
-    "specifies the fix of the patch": (
-        (Loop.PATCH, Role.SENIOR),
-        ("delivery", Role.SENIOR),
-    ),
-    "does the patch": ((Loop.PATCH, Role.DEV),),
-    "checks again what the patch mends": ((Loop.PATCH, Role.INTEGRATION_GATE),),
-    "gives its next verdict": ((Loop.PATCH, Role.PO),),
-    "asks about what is re-scoped": ((Loop.MAJOR, Role.QUESTIONARY),),
-    "answers the user's feedback": ((Loop.FEEDBACK, Role.PO),),
-    "classifies the intent": (("po", Role.ANALYZE),),
-    "approves the scope": (("po", Role.PO),),
-    "clarifies the intent": (("po", Role.USER),),
-    "decides whether the work is given up": (("architecture", Role.USER),),
-    "ends the wait that nobody else can end": (("implementation", Role.LEAD),),
-    "assigns what the gate has failed": (("qa", Role.LEAD),),
-    "verifies the work": (("qa", Role.QA),),
-    "verifies the code": (("qa", Role.QA_CODE),),
-    "audits the work": (("security", Role.SECURITY),),
-    "validates what the departments hand over": (("integration_gate", Role.INTEGRATION_GATE),),
-    "assigns what the integration gate has failed": (("integration_gate", Role.LEAD),),
-    "decides who mends what the integration gate has failed": (("integration_gate", Role.OWNER),),
-    "gives its verdict on the result": (("delivery", Role.PO),),
-    "decides on the delivery": (("delivery", Role.OWNER),),
-    "signs the phase off": (("signoff", Role.LEAD),),
+    (Loop.POST_TASK, Role.DEV): "fixes {of}",
+    (Loop.POST_PLAN, Role.DEV): "fixes {of}",
+    (Loop.QA, Role.ARCHITECT): "re-evaluates the design",
+    (Loop.CODE_REVIEW, Role.ARCHITECT): "changes the design, or decides on {of}",
+    (Loop.PATCH, Role.SENIOR): "specifies the fix of the patch",
+    (Loop.PATCH, Role.DEV): "does the patch",
+    (Loop.PATCH, Role.INTEGRATION_GATE): "checks again what the patch mends",
+    (Loop.PATCH, Role.PO): "gives its next verdict",
+    (Loop.MAJOR, Role.QUESTIONARY): "asks about what is re-scoped",
+    (Loop.FEEDBACK, Role.PO): "answers the user's feedback",
+    ("po", Role.ANALYZE): "classifies the intent",
+    ("po", Role.PO): "approves the scope",
+    ("po", Role.USER): "clarifies the intent",
+    ("architecture", Role.USER): "decides whether the work is given up",
+    ("implementation", Role.LEAD): "ends the wait that nobody else can end",
+    ("qa", Role.LEAD): "assigns what the gate has failed",
+    ("qa", Role.QA): "verifies the work",
+    ("qa", Role.QA_CODE): "verifies the code",
+    ("security", Role.SECURITY): "audits the work",
+    ("integration_gate", Role.INTEGRATION_GATE): "validates what the departments hand over",
+    ("integration_gate", Role.LEAD): "assigns what the integration gate has failed",
+    ("integration_gate", Role.OWNER): "decides who mends what the integration gate has failed",
+    ("delivery", Role.PO): "gives its verdict on the result",
+    ("delivery", Role.OWNER): "decides on the delivery",
+    ("delivery", Role.SENIOR): "specifies the fix of the patch",
+    ("signoff", Role.LEAD): "signs the phase off",
 }
-"""What a role does in a loop or a step whose name says no deed, or that of somebody else: deed →
-loop or step, and role.
+"""What a role does in a loop or a step whose name says no deed, or that of somebody else.
 
 `{of}`: the tasks or the plan of a loop.
 """
-_DOES: Mapping[tuple[str, str], str] = {
-    place: does for does, places in _DEEDS.items() for place in places
-}
 
 _SAYS_DEED = frozenset({Loop.QUESTIONARY, Loop.MAJOR, Loop.FEEDBACK})
 """Loops whose `what` is a deed already."""
