@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.teams import EXAMPLES
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Exit
 from yolo_fs.schemas.messages.catalogue import read_message
@@ -416,3 +417,42 @@ def test_of_two_plans_of_one_number_a_task_is_blocked_in_the_department_that_say
     line = said["data"]["line"]
     assert (line["agent"], line["tgt"]) == (agent, above)
     assert said["data"]["escalation"]["holder"] == above
+
+
+def test_of_two_plans_of_one_number_only_work_of_its_own_department_ends_an_escalation(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = {"departments": {"frontend": True}, "department_workflow": "parallel"}
+    (root / ".yolo-planning/config.json").write_text(json.dumps(config) + "\n")
+    plan = (EXAMPLES / "plan/ok/enriched.jsonl").read_text().splitlines()
+    header, task = json.loads(plan[0]) | {"p": "01", "n": "02"}, json.loads(plan[1])
+    for prefix, folder in (("", "backend"), ("fe-", "frontend")):
+        lines = header | {"fm": []}, task | {"id": "T3", "f": [f"{folder}/a.ts"]}
+        path = root / f".yolo-planning/phases/01-auth/{prefix}01-02.plan.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def commit(subject: str) -> None:
+        identity = ("-c", "user.name=T", "-c", "user.email=t@x")
+        for words in (("add", "-A"), (*identity, "commit", "-q", "-m", subject)):
+            subprocess.run(["git", "-C", root, *words], check=True)
+
+    def work(folder: str) -> None:
+        (root / folder).mkdir()
+        (root / folder / "a.ts").write_text("export {}\n")
+        commit("feat(01-02): T3 do it")
+
+    def standing() -> str:
+        escalate(root, capsys, "tick")
+        (one,) = escalate(root, capsys, "list")[1]["data"]["01-auth"]
+        return str(one["standing"])
+
+    commit("docs(01): plan 01-02")
+    escalate(root, capsys, "open", "--task", "01-02/T3", "--as", "dev", *WORDS)
+    escalate(root, capsys, "resolve", NAME, "--by", "senior", "--decision", "a")
+    work("frontend")
+    assert standing() == "descending"
+    shows = ("resolve", NAME, "--by", "dev", "--commit", "HEAD")
+    code, said = escalate(root, capsys, *shows)
+    assert code == Exit.FINDINGS and "another department" in json.dumps(said["findings"])
+    work("backend")
+    assert standing() == "resolved"

@@ -8,7 +8,7 @@ handed up by one line. See docs/dev/faults.md#f19, #f47 and #f53.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -43,7 +43,7 @@ from yolo_fs.escalations.log import (
     station,
 )
 from yolo_fs.escalations.machine import advance, begin, wanting
-from yolo_fs.evidence.facts import Switches, touches
+from yolo_fs.evidence.facts import Plan, Switches, Work, is_work_of, touches
 from yolo_fs.git.commit_object import read_commit_object
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
@@ -469,15 +469,31 @@ class Escalations:
         commit = facts_reader.history_index.commit(name)
         if commit is None:
             return f"{name} is not on this branch"
+        every_plan = [plan for phase in phases for plan in phase.facts.plans]
+        if is_work_of_another(commit.files, escalation, every_plan):
+            return f"{name} is work of another department on its {task.plan}"
         if resumes(escalation.id, made.subject, is_only=False, is_of_plan=True):
             return ""
-        plans = (plan for phase in phases for plan in phase.facts.plans if plan.id == task.plan)
+        plans = (plan for plan in every_plan if plan.id == task.plan)
         files = frozenset(file for plan in plans for file in plan.files)
         changed = commit.files  # unknown, and so empty, in a clone without trees
         work = {path for path in changed if not path.startswith(f"{PLANNING_ROOT}/")}
         if changed and not (touches(files, changed) if files else work):
             return f"{name} neither names {task} nor changes a file of its plan"
         return ""
+
+
+def is_work_of_another(
+    files: frozenset[str], escalation: EscalationProgress, plans: Iterable[Plan]
+) -> bool:
+    """Return whether a commit with these files is work of another department alone, which has a
+    plan of the same number.
+    """
+    named = [plan for plan in plans if plan.id == escalation.id.task.plan]
+    work = Work(str(escalation.id.task.plan), 0, files=files)
+    owners = {plan.department for plan in named if is_work_of(work, plan.department, named)}
+    is_shared = len({plan.department for plan in named}) > 1
+    return is_shared and bool(owners) and escalation.department not in owners
 
 
 def _says_the_same(last: LogEntry, new: LogEntry) -> bool:

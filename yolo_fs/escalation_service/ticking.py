@@ -23,6 +23,7 @@ from yolo_fs.escalation_service.moves import (
     PhaseEscalations,
     PhaseLog,
     add_line,
+    is_work_of_another,
     next_dt,
 )
 from yolo_fs.escalations.fold import Timeout, due, escalations
@@ -243,11 +244,19 @@ class Ticker:
             if commit.at_s < told_s:
                 return []
             is_of_plan = escalation.origin is not Role.DEV
-            if not commit.is_ours and resumes(
+            is_said = not commit.is_ours and resumes(
                 escalation.id, commit.subject, is_only=is_only, is_of_plan=is_of_plan
-            ):
+            )
+            if is_said and self._is_work_on(escalation, commit.oid, tip):
                 return self._resolve_by_commit(phase, escalation, commit.oid[:SHORT])
         return []
+
+    def _is_work_on(self, escalation: EscalationProgress, commit: str, tip: str) -> bool:
+        """Return whether a commit that says so is not another department's work of that number."""
+        facts_reader = FactsReader(self._repository, self._settings)
+        plans = [plan for facts in facts_reader.facts(tip) for plan in facts.plans]
+        made = facts_reader.history_index.commit(commit)
+        return made is None or not is_work_of_another(made.files, escalation, plans)
 
     def _resolve_by_commit(
         self, phase: PhaseId, escalation: EscalationProgress, commit: str
