@@ -11,10 +11,10 @@ import pytest
 
 from tests.support.teams import THREE, Team
 from yolo_fs.core.reasons import Reason, YoloError
-from yolo_fs.progress import gate_wait as waiting
-from yolo_fs.progress.gate_wait import GateLook, GateWaitResult, look, wait
+from yolo_fs.progress.gate_wait import GateLook, GateReader, GateWaitResult, wait
 
 GATE = "api-contract"
+LOOK = GateReader.look
 LONG_S = 60.0
 """Bounds a hang and measures nothing."""
 
@@ -27,9 +27,9 @@ class Watched:
         self.during: dict[int, Callable[[], object]] = {}
         self.slept = threading.Event()
 
-    def look(self, *arguments: object) -> GateLook:
+    def look(self, reader: GateReader, spelled: str) -> GateLook:
         self.count += 1
-        found = look(*arguments)  # type: ignore[arg-type]
+        found = LOOK(reader, spelled)
         self.during.get(self.count, lambda: None)()
         self.slept.set()
         return found
@@ -47,7 +47,7 @@ def team(tmp_path: Path) -> Team:
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
     made = Watched()
-    monkeypatch.setattr(waiting, "look", made.look)
+    monkeypatch.setattr(GateReader, "look", lambda *arguments: made.look(*arguments))
     return made
 
 
@@ -120,8 +120,9 @@ def test_when_the_time_is_over_a_branch_that_moved_is_looked_at_once_more(
 def test_the_configured_time_counts_where_the_command_line_says_none(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    soon = look(str(team.root), "1", [GATE])._replace(timeout_s=0.01)
-    monkeypatch.setattr(waiting, "look", lambda *_: soon)
+    with GateReader(str(team.root), [GATE]) as reader:
+        soon = reader.look("1")._replace(timeout_s=0.01)
+    monkeypatch.setattr(GateReader, "look", lambda *_: soon)
     waited = wait(str(team.root), "1", [GATE])
     assert not waited.look.is_open and waited.waited_s >= 0.01
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit, Reason, YoloError
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
-from yolo_fs.progress.gate_wait import GateLook, look
+from yolo_fs.progress.gate_wait import GateLook, GateReader
 from yolo_fs.progress.gates import Gates, gates_at
 from yolo_fs.progress.state_files import Projector, forged_sentinels
 from yolo_fs.states.project import sealed
@@ -48,7 +49,12 @@ def design(team: Team) -> None:
 
 
 def ask(team: Team, *names: str) -> GateLook:
-    return look(str(team.root), "1", names or ("ux-complete",))
+    return look(team, "1", names or ("ux-complete",))
+
+
+def look(team: Team, phase: str, names: Sequence[str]) -> GateLook:
+    with GateReader(str(team.root), names) as reader:
+        return reader.look(phase)
 
 
 def gates(team: Team, phase: PhaseId = PHASE) -> Gates:
@@ -109,7 +115,7 @@ def test_whatever_may_change_the_answer_moves_a_stamp(team: Team, change: Any) -
 
 def test_a_phase_without_a_commit_can_be_waited_for(team: Team) -> None:
     (team.root / ".yolo-planning/phases/02-page").mkdir()
-    found = look(str(team.root), "2", ["ux-complete"])
+    found = look(team, "2", ["ux-complete"])
     assert not found.is_open and found.gates[0]["missing"]
 
 
@@ -118,7 +124,7 @@ def test_a_phase_without_a_commit_can_be_waited_for(team: Team) -> None:
 )
 def test_what_is_not_there_cannot_be_waited_for(team: Team, phase: str, gate: str) -> None:
     with pytest.raises(YoloError) as raised:
-        look(str(team.root), phase, [gate])
+        look(team, phase, [gate])
     assert (raised.value.reason, raised.value.exit_code) == (Reason.UNKNOWN_NAME, Exit.USAGE)
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from contextlib import ExitStack
+from typing import Any, NamedTuple, Self
 
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.json_form import to_json
@@ -25,7 +26,7 @@ from yolo_fs.system.store import read_json
 from yolo_fs.workspace.planning_tree import phase_folder
 from yolo_fs.workspace.settings import CONFIG, Settings, load, user_config_path
 
-POLL_S = 0.05
+POLL_S = 0.02
 """Interval at which a waiter checks whether the branch has moved."""
 RETRY_S = 0.5
 """Pause after a look that failed, such as at a configuration that is half written."""
@@ -54,7 +55,7 @@ class GateLook(NamedTuple):
 
     def is_outdated(self) -> bool:
         """Return whether another look may have another result."""
-        return any(stamp_at(path) != before for path, before in self.stamps.items())
+        return _is_outdated(self.stamps)
 
 
 class GateWaitResult(NamedTuple):
@@ -76,56 +77,86 @@ def wait(
         YoloError: what the first look raises, or the last.
     """
     began = time.monotonic()
-    seen = look(start, phase, names)
-    deadline = began + (seen.timeout_s if timeout_s is None else timeout_s)
-    is_over = False
-    while not (seen.is_open or is_over):
-        while not seen.is_outdated() and (left_s := deadline - time.monotonic()) > 0:
-            time.sleep(min(POLL_S, left_s))
-        is_over = time.monotonic() >= deadline
-        if is_over and not seen.is_outdated():
-            break
-        try:
-            seen = look(start, seen.phase, names)
-        except YoloError:
-            if is_over:
-                raise
-            time.sleep(RETRY_S)
+    with GateReader(start, names) as reader:
+        seen = reader.look(phase)
+        deadline = began + (seen.timeout_s if timeout_s is None else timeout_s)
+        is_over = False
+        while not (seen.is_open or is_over):
+            while not seen.is_outdated() and (left_s := deadline - time.monotonic()) > 0:
+                time.sleep(min(POLL_S, left_s))
+            is_over = time.monotonic() >= deadline
+            if is_over and not seen.is_outdated():
+                break
+            try:
+                seen = reader.look(seen.phase)
+            except YoloError:
+                if is_over:
+                    raise
+                time.sleep(RETRY_S)
     return GateWaitResult(seen, time.time(), time.monotonic() - began)
 
 
-def look(start: str, spelled: str, names: Sequence[str]) -> GateLook:
-    """Look at gates of a phase, spelled as on the command line; empty for the one at work.
+class GateReader:
+    """Looks at gates of a repository; each look reads only what is new since the last."""
 
-    Raises:
-        YoloError: UNKNOWN_NAME, and what reading the repository and its configuration raises.
-    """
-    with Repository(start) as repository:
-        stamps = {path: stamp_at(path) for path in _sources(repository)}
-        settings = load(repository.root)
-        facts_reader, commit = FactsReader(repository, settings), repository.head().tip
-        phase = spelled_or_at_work(repository, settings, facts_reader, spelled)
+    def __init__(self, start: str, names: Sequence[str]) -> None:
+        self._start = start
+        self._names = names
+        self._opened = ExitStack()
+        self._basis: Mapping[str, Stamp | None] | None = None
+        """Stamps of the configuration that was loaded."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
+
+    def look(self, spelled: str) -> GateLook:
+        """Look at the gates of a phase, spelled as on the command line; empty for the one at work.
+
+        Raises:
+            YoloError: UNKNOWN_NAME, and what reading the repository and its configuration raises.
+        """
+        if self._basis is None or _is_outdated(self._basis):
+            self._open()
+        repository, facts_reader = self._repository, self._facts_reader
+        stamps = {path: stamp_at(path) for path in _branch_files(repository)}
+        commit = repository.head().tip
+        phase = spelled_or_at_work(repository, self._settings, facts_reader, spelled)
         gates = gates_at(repository, facts_reader, phase, commit)
-        facts_reader.keep()
         return GateLook(
             phase=str(phase),
-            gates=[to_json(gates.named(name)) for name in names],
+            gates=[to_json(gates.named(name)) for name in self._names],
             departments=[_department(status) for status in gates.phase.progress.departments],
             commit=commit or "",
-            stamps=stamps,
-            timeout_s=_choose_timeout_s(repository.root, settings, phase, names),
+            stamps={**(self._basis or {}), **stamps},
+            timeout_s=_choose_timeout_s(repository.root, self._settings, phase, self._names),
         )
 
+    def _open(self) -> None:
+        self._opened.close()
+        self._basis = None
+        repository = self._opened.enter_context(Repository(self._start))
+        config = (os.path.join(repository.root, CONFIG), user_config_path())
+        basis = {path: stamp_at(path) for path in config}
+        self._repository = repository
+        self._settings = load(repository.root)
+        self._facts_reader = FactsReader(repository, self._settings)
+        self._basis = basis
 
-def _sources(repository: Repository) -> Iterator[str]:
-    """Yield the files of which one changes whenever gates may: branch and configuration."""
+
+def _is_outdated(stamps: Mapping[str, Stamp | None]) -> bool:
+    return any(stamp_at(path) != before for path, before in stamps.items())
+
+
+def _branch_files(repository: Repository) -> Iterator[str]:
+    """Yield the files of which one changes whenever the branch does."""
     yield f"{repository.git_dir}/HEAD"
     if ref := repository.head().ref:
         yield f"{repository.common_dir}/{ref}"
     yield f"{repository.common_dir}/packed-refs"
     yield f"{repository.common_dir}/reftable/tables.list"
-    yield os.path.join(repository.root, CONFIG)
-    yield user_config_path()
 
 
 def _department(progress: DepartmentStatus) -> dict[str, Any]:
