@@ -10,7 +10,7 @@ import sys
 import time
 
 from yolo_fs.cli.entry import finish, run_here
-from yolo_fs.system.ask import IN_ASCII, ends_soon, register_signs, run_by_observer
+from yolo_fs.system.ask import IN_ASCII, ends_soon, lives_long, register_signs, run_by_observer
 
 COLLECTED_AFTER = 500_000
 """Allocation threshold of the garbage collector for short-lived commands. Imports alone allocate
@@ -25,9 +25,10 @@ def start() -> int:
 
     Most commands end the process themselves; the exit code of the others is returned.
     """
-    if not ends_soon(sys.argv[1:]):
+    if lives_long(sys.argv[1:]):
         return main()
-    gc.set_threshold(COLLECTED_AFTER)
+    if ends_soon(sys.argv[1:]):
+        gc.set_threshold(COLLECTED_AFTER)
     code = main()
     flags = sys.flags
     threading = sys.modules.get("threading")

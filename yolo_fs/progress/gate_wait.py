@@ -125,6 +125,7 @@ class GateReader:
         commit = repository.head().tip
         phase = spelled_or_at_work(repository, self._settings, facts_reader, spelled)
         gates = gates_at(repository, facts_reader, phase, commit)
+        repository.objects.close()  # no git process lives beside one that sleeps
         return GateLook(
             phase=str(phase),
             gates=[to_json(gates.named(name)) for name in self._names],

@@ -114,10 +114,14 @@ def _write(descriptor: int, text: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
+def lives_long(arguments: Sequence[str]) -> bool:
+    """Return whether a command lives on beside others until it is ended."""
+    return bool(arguments) and arguments[0] in _LONG_LIVED
+
+
 def ends_soon(arguments: Sequence[str]) -> bool:
-    """Return whether a command does its work and exits, rather than live on beside others."""
-    is_long_lived = arguments and arguments[0] in _LONG_LIVED
-    return not is_long_lived and not _FOLLOWING.intersection(arguments)
+    """Return whether a command does its work and exits, rather than live on or wait."""
+    return not lives_long(arguments) and not _FOLLOWING.intersection(arguments)
 
 
 def ask(
