@@ -192,7 +192,9 @@ _TREE = (
 _SERVICE = ("home/.config/systemd*",)
 _CONSENT = ("home/.config/yolo-fs*", "home/.local*")
 """Where the user's own consent may be kept."""
-_HOSTS = ("repo/.claude*", "repo/.codex*", "repo/.cursor*", "repo/.mcp.json", "repo/AGENTS.md")
+_HOSTS = (
+    "repo/.agents*", "repo/.claude*", "repo/.codex*", "repo/.cursor*", "repo/.mcp.json", "repo/AGENTS.md",
+)  # fmt: skip
 _INIT = (
     *_HOOKS,
     "repo/.gitignore",
