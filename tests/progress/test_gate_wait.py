@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
@@ -158,3 +161,16 @@ def test_the_last_look_must_not_fail(team: Team, watched: Watched, is_over: bool
     with pytest.raises(YoloError) as raised:
         wait(str(team.root), "1", [GATE], 0 if is_over else 0.7)
     assert raised.value.reason is Reason.BAD_CONFIG
+
+
+def test_whoever_waits_keeps_nobody_from_the_index_and_no_git_beside_itself(team: Team) -> None:
+    with GateReader(str(team.root), [GATE]) as reader:
+        touch(team)
+        reader.look("1")
+        index = sqlite3.connect(team.root / ".git/yolo-fs/index.db", timeout=0)
+        with contextlib.closing(index):
+            (is_busy, _, _) = index.execute("pragma wal_checkpoint(truncate)").fetchone()
+        children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+        beside = [Path(f"/proc/{pid}/cmdline").read_text() for pid in children]
+    assert not is_busy
+    assert not [command for command in beside if "cat-file" in command]

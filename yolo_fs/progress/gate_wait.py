@@ -125,7 +125,9 @@ class GateReader:
         commit = repository.head().tip
         phase = spelled_or_at_work(repository, self._settings, facts_reader, spelled)
         gates = gates_at(repository, facts_reader, phase, commit)
-        repository.objects.close()  # no git process lives beside one that sleeps
+        # While this process sleeps, others may write to the index, and no git lives beside it.
+        facts_reader.history_index.keep()
+        repository.objects.close()
         return GateLook(
             phase=str(phase),
             gates=[to_json(gates.named(name)) for name in self._names],
