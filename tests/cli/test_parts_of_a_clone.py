@@ -236,6 +236,7 @@ def test_a_clone_that_ends_within_a_phase_says_so_and_signs_nothing_off(
         ("gate", "check", "integration"),
         ("gate", "why", "integration"),
         ("gate", "list"),
+        ("gate", "wait", "integration", "--timeout", "0"),
         ("workflow", "next"),
         ("workflow", "show"),
         ("workflow", "check", "qa"),

@@ -114,7 +114,10 @@ def wait(
     waited = wait_for(invocation.start, phase, names, timeout)
     code = Exit.DONE if waited.look.is_open else Exit.FINDINGS
     return Reply(
-        _wait_result_as_json(waited), (), code, lambda console: _show_waited(console, waited)
+        _wait_result_as_json(waited),
+        waited.look.unproved,
+        code,
+        lambda console: _show_waited(console, waited),
     )
 
 

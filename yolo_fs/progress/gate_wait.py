@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.json_form import to_json
-from yolo_fs.core.reasons import YoloError
+from yolo_fs.core.reasons import Finding, YoloError
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.progress import DepartmentStatus
@@ -47,6 +47,8 @@ class GateLook(NamedTuple):
     """Files that the answer depends on → their stamps before the look."""
     timeout_s: float
     """Default timeout, where the command line has none."""
+    unproved: tuple[Finding, ...] = ()
+    """What this clone cannot prove, as warnings."""
 
     @property
     def is_open(self) -> bool:
@@ -135,6 +137,7 @@ class GateReader:
             commit=commit or "",
             stamps={**(self._basis or {}), **stamps},
             timeout_s=_choose_timeout_s(repository.root, self._settings, phase, self._names),
+            unproved=gates.unproved,
         )
 
     def _open(self) -> None:
