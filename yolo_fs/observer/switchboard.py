@@ -372,7 +372,9 @@ class Switchboard:
         return is_current
 
     def close(self) -> None:
-        """End the workers and the follower."""
+        """Send the clients away, and end the workers and the follower."""
+        for client in list(self._clients.values()):
+            self._part(client)
         for worker in list(self._workers):
             self._stop_worker(worker)
         self._listener.close()
