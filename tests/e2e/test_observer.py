@@ -31,7 +31,7 @@ from tests.e2e.repo import DEADLINE_S, Repo
 from yolo_fs.observer.answers import ANSWERED
 from yolo_fs.protocol.verbs import OWN_VERB_BY_NAME
 from yolo_fs.system import IS_LINUX
-from yolo_fs.system.ask import COLD, INPUT_BYTES, SOCKET, answers
+from yolo_fs.system.ask import COLD, HELLO, INPUT_BYTES, SOCKET, answers
 
 pytestmark = pytest.mark.skipif(not IS_LINUX, reason="an observer answers on Linux alone")
 Start = Callable[..., Daemon]
@@ -398,6 +398,20 @@ def test_killed_at_any_moment_nothing_is_left_and_the_next_command_is_right(
         assert run(repo, words)[:2] == expected, (turn, victim)
     daemon.stop()
     until(lambda: not processes_of(repo), "no process is left")
+
+
+def test_an_observer_ends_without_a_word_while_a_client_is_connected(
+    repo: Repo, start: Start
+) -> None:
+    del repo.env[COLD]
+    daemon = start(repo)
+    wait_for_answers(repo)
+    with socket.socket(socket.AF_UNIX) as client, contextlib.chdir(repo.git_dir / "yolo-fs"):
+        client.connect(SOCKET)
+        assert client.recv(len(HELLO)) == HELLO
+        daemon.stop()
+        # At the end `start` finds out that nothing was said.
+        until(lambda: not processes_of(repo), "the observer ends with its daemon")
 
 
 def test_an_observer_whose_repository_is_gone_ends_with_one_line(tmp_path: Path) -> None:
