@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.teams import THREE, Team
+from tests.support.teams import Team
 from yolo_fs.cli.gate import _standing
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Exit
@@ -20,11 +20,7 @@ AGREED = '{"endpoint":"POST /auth/login","status":"agreed"}\n'
 
 @pytest.fixture
 def team(tmp_path: Path) -> Team:
-    made = Team(tmp_path / "work")
-    made.config(THREE)
-    made.user_commits("chore: three departments", ".yolo-planning/config.json")
-    made.begin()
-    return made
+    return Team.of_three(tmp_path / "work")
 
 
 def asked(

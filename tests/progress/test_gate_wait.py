@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.teams import THREE, Team
+from tests.support.teams import Team
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.progress.gate_wait import GateLook, GateReader, GateWaitResult, wait
 
@@ -40,11 +40,7 @@ class Watched:
 
 @pytest.fixture
 def team(tmp_path: Path) -> Team:
-    made = Team(tmp_path / "work")
-    made.config(THREE)
-    made.user_commits("chore: three departments", ".yolo-planning/config.json")
-    made.begin()
-    return made
+    return Team.of_three(tmp_path / "work")
 
 
 @pytest.fixture

@@ -33,11 +33,7 @@ SPEC = {
 
 @pytest.fixture
 def team(tmp_path: Path) -> Team:
-    made = Team(tmp_path / "work")
-    made.config(THREE)
-    made.user_commits("chore: three departments", ".yolo-planning/config.json")
-    made.begin()
-    return made
+    return Team.of_three(tmp_path / "work")
 
 
 def design(team: Team) -> None:

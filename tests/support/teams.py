@@ -6,7 +6,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -32,6 +32,15 @@ class Team:
         self.git("init", "-q", "-b", "main", str(root))
         for key, value in (("user.name", "Ada"), ("user.email", "ada@example.org")):
             self.git("config", key, value)
+
+    @classmethod
+    def of_three(cls, root: Path) -> Self:
+        """Return a team of three departments that has begun."""
+        team = cls(root)
+        team.config(THREE)
+        team.user_commits("chore: three departments", ".yolo-planning/config.json")
+        team.begin()
+        return team
 
     def git(self, *arguments: str) -> str:
         done = subprocess.run(

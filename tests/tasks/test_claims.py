@@ -42,6 +42,15 @@ def claim(
         return Claims(repository, done).claim(agent, task, files, 1_000_000.0)
 
 
+def claim_message(team: Team, task: str, plan: str) -> str:
+    """Write the message by which a Dev claims a task and a file; return its path."""
+    said = {
+        "type": "task_claim", "task_id": task, "plan_id": plan, "files": ["src/a.ts"],
+        "claimed_at": "2026-02-17T10:30:00Z",
+    }  # fmt: skip
+    return str(team.file("claim.json", json.dumps(said)))
+
+
 @pytest.mark.proves("000:394a")
 def test_the_second_dev_is_refused_in_order_and_gets_its_turn(team: Team) -> None:
     root = str(team.root)
@@ -151,11 +160,7 @@ def test_the_message_of_a_dev_claims_its_files_and_makes_it_a_teammate(
 
     team.config({"team_mode": "teammate"})
     team.user_commits("chore(repo): begin", ".")
-    told = {
-        "type": "task_claim", "task_id": "T1", "plan_id": "01-02", "files": ["src/a.ts"],
-        "claimed_at": "2026-02-17T10:30:00Z",
-    }  # fmt: skip
-    message = str(team.file("claim.json", json.dumps(told)))
+    message = claim_message(team, "T1", "01-02")
     assert typed("agent", "note", message, "--as", "dev-1")[0] == 0
     code, refused = typed("task", "claim", "01-02/T2", "--as", "dev-2", "--file", "src/a.ts")
     assert code == 1 and "dev-1" in json.dumps(refused)
@@ -169,11 +174,7 @@ def test_a_claim_in_task_mode_is_refused_wherever_it_is_heard(
 ) -> None:
     team.config({"team_mode": "task"})
     team.user_commits("chore(repo): begin", ".")
-    told = {
-        "type": "task_claim", "task_id": "T1", "plan_id": "01-02", "files": ["src/a.ts"],
-        "claimed_at": "2026-02-17T10:30:00Z",
-    }  # fmt: skip
-    message = str(team.file("claim.json", json.dumps(told)))
+    message = claim_message(team, "T1", "01-02")
     for words in (
         ("message", "route", "--from", "dev", "--to", "lead", "--type", "task_claim"),
         ("message", "check", message),
@@ -193,11 +194,7 @@ def test_a_message_claims_no_task_that_no_plan_has(
 ) -> None:
     team.begin()
     team.plan_one()
-    told = {
-        "type": "task_claim", "task_id": "T9", "plan_id": "01-01", "files": ["src/a.ts"],
-        "claimed_at": "2026-02-17T10:30:00Z",
-    }  # fmt: skip
-    message = str(team.file("claim.json", json.dumps(told)))
+    message = claim_message(team, "T9", "01-01")
     for words in (
         ("agent", "note", message, "--as", "dev-1"),
         ("task", "claim", "01-01/T9", "--as", "dev-1", "--file", "src/a.ts"),
