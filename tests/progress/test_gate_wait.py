@@ -141,6 +141,15 @@ def test_a_look_that_fails_meanwhile_is_tried_again(team: Team, watched: Watched
     assert answer().look.is_open
 
 
+def test_a_configuration_that_is_changed_meanwhile_counts(team: Team) -> None:
+    with GateReader(str(team.root), [GATE]) as reader:
+        assert not reader.look("1").is_open
+        team.config({})
+        with pytest.raises(YoloError) as raised:
+            reader.look("1")
+    assert raised.value.reason is Reason.UNKNOWN_NAME  # one department has nobody to agree with
+
+
 def test_the_first_look_must_not_fail(team: Team, tmp_path: Path) -> None:
     with pytest.raises(YoloError) as raised:
         wait(str(team.root), "1", ["banana"])
