@@ -89,11 +89,7 @@ class AgentJournal:
         }
         if not heartbeats.append(self._own_dir, line):
             hint = "Make room, or give the directory back to its owner; then say it again."
-            raise YoloError(
-                Reason.STORAGE_FAILED,
-                f"{RECORD} takes no line",
-                hint=hint,
-            )
+            raise YoloError(Reason.STORAGE_FAILED, f"{RECORD} takes no line", hint=hint)
 
     def _read_part(self, name: str, before: _Part, now: datetime) -> _Part:
         content = read(self._own_dir, name, self._limits.max_file_bytes)

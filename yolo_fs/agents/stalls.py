@@ -244,10 +244,7 @@ def _rejected(known: StallInput, step: Awaited) -> str:
 
 def _held(known: StallInput, step: Awaited) -> str:
     held = ((path, verdict) for path, verdict in _near(known, step) if isinstance(verdict, Held))
-    return next(
-        (f"{path} is held: {verdict.reason.with_sentence}" for path, verdict in held),
-        "",
-    )
+    return next((f"{path} is held: {verdict.reason.with_sentence}" for path, verdict in held), "")
 
 
 def _near(known: StallInput, step: Awaited) -> Iterator[tuple[str, Verdict]]:

@@ -12,13 +12,7 @@ from fnmatch import fnmatchcase
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from yolo_fs.artifacts.handoff_names import (
-    CHOICES,
-    GUID,
-    HANDOFF_FOLDER,
-    HANDOFF_ROW,
-    read_name,
-)
+from yolo_fs.artifacts.handoff_names import CHOICES, GUID, HANDOFF_FOLDER, HANDOFF_ROW, read_name
 from yolo_fs.artifacts.table import ARTIFACTS, RUNTIME, Artifact, Check, Home, Naming, by_kind
 from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.core.ids import NAME, PHASE_DIRECTORY, PLAN, PhaseId, PlanId, Subject

@@ -26,13 +26,7 @@ from yolo_fs.authority.actors import (
     rule_of,
 )
 from yolo_fs.authority.authority import may_use
-from yolo_fs.authority.writers import (
-    can_write,
-    everybody,
-    next_towards,
-    producers_of,
-    writers_of,
-)
+from yolo_fs.authority.writers import can_write, everybody, next_towards, producers_of, writers_of
 from yolo_fs.core.ids import PlanId
 from yolo_fs.core.reasons import shortened
 from yolo_fs.protocol.departments import (

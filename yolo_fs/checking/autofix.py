@@ -44,10 +44,7 @@ class Autofix:
         self._tried: dict[str, Stamp] = {}
 
     def mend(
-        self,
-        refused: Mapping[str, Stamp],
-        is_kept: Callable[[str, bytes], bool],
-        quiet_s: float,
+        self, refused: Mapping[str, Stamp], is_kept: Callable[[str, bytes], bool], quiet_s: float
     ) -> tuple[tuple[AutofixedFile, ...], float | None]:
         """Repair files, and return those that were, and in how many seconds to look again.
 

@@ -9,13 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from yolo_fs.artifacts.classify import ENVELOPE, PLANNING_ROOT
-from yolo_fs.artifacts.records import (
-    LostRecord,
-    keeps_records,
-    key_of,
-    lost_records,
-    superseded_in,
-)
+from yolo_fs.artifacts.records import LostRecord, keeps_records, key_of, lost_records, superseded_in
 from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.authority.writers import producers_of
 from yolo_fs.core.reasons import Finding, Reason

@@ -55,12 +55,7 @@ from yolo_fs.workspace.planning_tree import (
     found_from,
     trees_above,
 )
-from yolo_fs.workspace.settings import (
-    Settings,
-    load_in_force,
-    not_initialised,
-    user_config_path,
-)
+from yolo_fs.workspace.settings import Settings, load_in_force, not_initialised, user_config_path
 from yolo_fs.workspace.user_config import examine
 
 STDIN = "-"

@@ -233,10 +233,7 @@ def _show_agents(console: Console, agents: Collection[AgentHealth]) -> None:
         before = f", before that {agent.previous}" if agent.previous else ""
         where = f" ({agent.department})" if agent.department else ""
         console.print(
-            safe(
-                f"{_named(agent)}{where}: {agent.health} since {local(agent.since)}{before}",
-                500,
-            )
+            safe(f"{_named(agent)}{where}: {agent.health} since {local(agent.since)}{before}", 500)
         )
 
 

@@ -93,9 +93,7 @@ def _plan(spelled: str | None) -> PlanId | None:
     plan = PlanId.parse(spelled) if spelled else None
     if spelled and plan is None:
         raise YoloError(
-            Reason.UNKNOWN_NAME,
-            f"{safe(spelled)!r} is not a plan id",
-            hint="A plan is NN-MM.",
+            Reason.UNKNOWN_NAME, f"{safe(spelled)!r} is not a plan id", hint="A plan is NN-MM."
         )
     return plan
 

@@ -80,11 +80,7 @@ def why(invocation: Invocation, *, name: str, phase: str) -> Reply:
         for line in run.output.splitlines()[-_OUTPUT_LINES:] if run and not run.passed else ():
             console.print(f"    {safe(line)}")
 
-    data = {
-        **to_json(status),
-        "root_cause": cause,
-        "verification": run,
-    }
+    data = {**to_json(status), "root_cause": cause, "verification": run}
     return Reply(data, gates.unproved, _code(status), show)
 
 

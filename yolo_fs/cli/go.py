@@ -17,14 +17,7 @@ import click
 
 from yolo_fs.cli.asking import InboxPrompt, StoppedError
 from yolo_fs.cli.background import closed_repository
-from yolo_fs.cli.reply import (
-    Invocation,
-    Reply,
-    can_ask,
-    console_for,
-    drop_output,
-    verb,
-)
+from yolo_fs.cli.reply import Invocation, Reply, can_ask, console_for, drop_output, verb
 from yolo_fs.company.hosts import DEFAULT_HOST, HOST_BY_NAME, Hosts, check_installed, hosts_for
 from yolo_fs.company.phase_of import ChosenPhase, chosen_phase, find_other_goal
 from yolo_fs.company.runner import Ask, Runner, RunOptions, RunOutcome, RunResult

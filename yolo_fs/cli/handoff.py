@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.reply import (
-    STDIN,
-    Invocation,
-    Reply,
-    bytes_given,
-    draw_columns,
-    from_stdin,
-    verb,
-)
+from yolo_fs.cli.reply import STDIN, Invocation, Reply, bytes_given, draw_columns, from_stdin, verb
 from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.handoff_service.accept import DirectiveHandoffs, ReceivedHandoff, written_in

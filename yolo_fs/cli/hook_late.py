@@ -11,13 +11,7 @@ import os
 import re
 
 from yolo_fs.cli import hook_question
-from yolo_fs.cli.hook_question import (
-    find_root,
-    is_one_of_ours,
-    may_destroy,
-    root_of,
-    texts_of,
-)
+from yolo_fs.cli.hook_question import find_root, is_one_of_ours, may_destroy, root_of, texts_of
 from yolo_fs.core.tool_calls import PATH_KEYS, command_in, given_to, is_mcp
 
 TYPE_CHECKING = False

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from yolo_fs.agents.access import Access
-from yolo_fs.authority.actors import (
-    AccessDecision,
-    Actor,
-    escalation_of,
-    find_department,
-    meant_by,
-)
+from yolo_fs.authority.actors import AccessDecision, Actor, escalation_of, find_department, meant_by
 from yolo_fs.authority.authority import may_decide, may_use
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe

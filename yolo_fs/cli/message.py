@@ -65,11 +65,7 @@ def route(
     """Return whether a message may go there; 1 with the right route when it may not."""
     if kind not in MESSAGES:
         hint = hint_for_unknown(kind, MESSAGES)
-        raise YoloError(
-            Reason.UNKNOWN_TYPE,
-            f"no message has the type {safe(kind)!r}",
-            hint=hint,
-        )
+        raise YoloError(Reason.UNKNOWN_TYPE, f"no message has the type {safe(kind)!r}", hint=hint)
     with repository_of(invocation.start) as repository:
         access = Access(repository)
     low = access.actor(sender, find_department(dept) if dept else None)

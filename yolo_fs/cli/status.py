@@ -171,10 +171,7 @@ def _reply(
 
 
 def _watch(
-    repository: Repository,
-    observer: StatusObserver,
-    chosen: PhaseId | None,
-    invocation: Invocation,
+    repository: Repository, observer: StatusObserver, chosen: PhaseId | None, invocation: Invocation
 ) -> None:
     def look() -> tuple[str, bool]:
         try:

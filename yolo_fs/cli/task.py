@@ -101,11 +101,7 @@ def task_named(spelled: str) -> TaskRef:
     task_ref = TaskRef.parse(spelled)
     if task_ref is None:
         message = f"{safe(spelled)!r} is not a task id"
-        raise YoloError(
-            Reason.BAD_NAME,
-            message,
-            hint="Spell it NN-MM/Tk, such as 01-02/T3.",
-        )
+        raise YoloError(Reason.BAD_NAME, message, hint="Spell it NN-MM/Tk, such as 01-02/T3.")
     return task_ref
 
 
@@ -132,11 +128,7 @@ def complete(invocation: Invocation, *, file: str, agent: str) -> Reply:
         heard = hear_message(invocation.start, file, settings)
         if heard.type != "task_complete":
             message = f"{heard.type or 'plain text'} is not a task_complete"
-            raise YoloError(
-                Reason.UNKNOWN_TYPE,
-                message,
-                hint="'agent note' takes others.",
-            )
+            raise YoloError(Reason.UNKNOWN_TYPE, message, hint="'agent note' takes others.")
         facts_reader = FactsReader(repository, settings)
         facts = facts_reader.facts(repository.head().tip)
         own = department_said(agent) or DEFAULT_DEPARTMENT

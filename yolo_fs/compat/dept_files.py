@@ -199,8 +199,5 @@ def _clean_phase(root: str, folder: str, reason: str) -> Cleaned:
     except YoloError as error:
         is_outside = error.reason is Reason.NOT_A_REPOSITORY
     return clean(
-        folder,
-        reason,
-        lambda path: not is_outside and path.endswith(ORCHESTRATION),
-        root=root,
+        folder, reason, lambda path: not is_outside and path.endswith(ORCHESTRATION), root=root
     )

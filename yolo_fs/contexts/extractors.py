@@ -9,13 +9,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.authority.access import Target, may_read
-from yolo_fs.contexts.selection import (
-    Chosen,
-    ContextSource,
-    ContextSources,
-    Origin,
-    records_of,
-)
+from yolo_fs.contexts.selection import Chosen, ContextSource, ContextSources, Origin, records_of
 from yolo_fs.core.ids import SHORT
 from yolo_fs.protocol.contexts import Column, Feed, Section
 from yolo_fs.protocol.roster import AGENT_BY_NAME

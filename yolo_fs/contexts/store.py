@@ -286,11 +286,7 @@ def _refuse_unknown(plan: PlanId | None, phase: PhaseId, look: SourceSnapshot) -
     known = _plans(phase, look)
     if plan and plan not in known:
         hint = f"There are {', '.join(map(str, known)) or 'none'}."
-        raise YoloError(
-            Reason.UNKNOWN_NAME,
-            f"phase {phase} has no plan {plan}",
-            hint=hint,
-        )
+        raise YoloError(Reason.UNKNOWN_NAME, f"phase {phase} has no plan {plan}", hint=hint)
 
 
 def _plans(phase: PhaseId, look: SourceSnapshot) -> list[PlanId]:

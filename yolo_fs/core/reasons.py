@@ -123,10 +123,7 @@ class Reason(StrEnum):
     WAVE_ORDER = "wave_order", "a plan depends on a plan of the same or a later wave"
     WAITS_FOR = "waits_for", "it refers to an artifact that does not exist yet"
     UNKNOWN_COMMIT = "unknown_commit", "this repository has no commit with this hash"
-    PATH_ESCAPES = (
-        "path_escapes",
-        "a path is absolute, leaves the repository or lies in .git",
-    )
+    PATH_ESCAPES = ("path_escapes", "a path is absolute, leaves the repository or lies in .git")
     SECTION_MISSING = "section_missing", "a section that the protocol names is absent"
     TOON_INVALID = "toon_invalid", "the text is not valid TOON"
 
@@ -182,10 +179,7 @@ class Reason(StrEnum):
         "older_than_branch",
         "the branch has moved past this content, or git put it there: nobody has written the file",
     )
-    RECORDS_LOST = (
-        "records_lost",
-        "the branch has records that this version lacks",
-    )
+    RECORDS_LOST = ("records_lost", "the branch has records that this version lacks")
     REF_LOCKED = "ref_locked", "another git command holds the lock of the branch"
     BRANCH_MOVED = "branch_moved", "the branch kept moving while the commit was made"
     NO_SPACE = "no_space", "the disk is full"
@@ -482,12 +476,7 @@ class YoloError(Exception):
     """A fault of the environment; raised where it is detected, printed once at the boundary."""
 
     def __init__(
-        self,
-        reason: Reason,
-        message: str = "",
-        *,
-        hint: str = "",
-        exit_code: Exit | None = None,
+        self, reason: Reason, message: str = "", *, hint: str = "", exit_code: Exit | None = None
     ):
         """`exit_code`: only where it is another than `exit_code_of` gives."""
         from yolo_fs.core.credentials import redact  # compiles patterns that few processes need

@@ -146,12 +146,7 @@ class Daemon:
 
     def _make_coordinator(self) -> Coordinator:
         """Create the part that commits, by the settings in force."""
-        return Coordinator(
-            self._repository,
-            self._settings,
-            self._emit,
-            self._moved_by,
-        )
+        return Coordinator(self._repository, self._settings, self._emit, self._moved_by)
 
     def _moved_by(self, tip: str | None, fresh: Sequence[FreshArtifact]) -> StateMove | None:
         """Return the state file that a commit changes; None at once if the branch has none."""

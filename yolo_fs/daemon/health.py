@@ -70,11 +70,7 @@ def _refuse_network(repository: Repository) -> None:
     type_ = filesystem_type(repository.git_dir)
     if type_ in NETWORK_FILESYSTEMS:
         hint = "Work on a local clone, or accept the risk with --unsafe-fs."
-        raise YoloError(
-            Reason.NETWORK_FILESYSTEM,
-            f"the repository lies on {type_}",
-            hint=hint,
-        )
+        raise YoloError(Reason.NETWORK_FILESYSTEM, f"the repository lies on {type_}", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,7 @@ class StuckPaths:
         self._lasting: tuple[str, ...] = ()
 
     def look(
-        self,
-        unsettled: Mapping[str, Verdict],
-        known: Mapping[str, CachedVerdict],
-        after_s: float,
+        self, unsettled: Mapping[str, Verdict], known: Mapping[str, CachedVerdict], after_s: float
     ) -> None:
         """Take note of a scan; what has lasted for `after_s` seconds then is stuck."""
         now, before = time.monotonic(), self._since

@@ -29,10 +29,7 @@ _INTENT_TO_ADD = 1 << 29
 """Intent-to-add flag of an index entry, as `ls-files --debug` prints it."""
 _UPDATE = ("update-index", "-z", "--add", "--index-info")
 _MARKS: Mapping[str, Callable[[str], bool]] = MappingProxyType(
-    {
-        "--skip-worktree": lambda tag: tag in "Ss",
-        "--assume-unchanged": str.islower,
-    }
+    {"--skip-worktree": lambda tag: tag in "Ss", "--assume-unchanged": str.islower}
 )
 """Option of `update-index` → whether a tag of `ls-files -v` says that an entry has its mark."""
 CONFLICT = "conflict"

@@ -29,12 +29,7 @@ _VERSION_4 = b"DIRC\0\0\0\4"
 
 
 def remember_files(
-    index: str,
-    root: str,
-    entries: Mapping[str, str],
-    object_format: ObjectFormat,
-    *,
-    durable: bool,
+    index: str, root: str, entries: Mapping[str, str], object_format: ObjectFormat, *, durable: bool
 ) -> None:
     """Note in an index that no git uses yet how the files are that still have these blobs.
 

@@ -402,11 +402,7 @@ class PathRules:
     """Queries `check-ignore` and `check-attr`, which run on until one of their files changes."""
 
     def __init__(
-        self,
-        repository: Repository,
-        *,
-        commit_ignored: bool = False,
-        hidden: Collection[str] = (),
+        self, repository: Repository, *, commit_ignored: bool = False, hidden: Collection[str] = ()
     ):
         """`hidden`: our own patterns, which only hide files and are no reason to hold any."""
         self._repository = repository

@@ -120,10 +120,7 @@ def _is_locked_away(path: str) -> bool:
 
 
 def timeout_error(command: str) -> YoloError:
-    return YoloError(
-        Reason.GIT_TIMEOUT,
-        f"git {command} took longer than {TIMEOUT_S:.0f} s",
-    )
+    return YoloError(Reason.GIT_TIMEOUT, f"git {command} took longer than {TIMEOUT_S:.0f} s")
 
 
 class Conversation:

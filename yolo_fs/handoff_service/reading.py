@@ -309,9 +309,7 @@ def _refuse_unless_word(word: str) -> None:
     if not WORD.fullmatch(word):
         hint = "Letters, digits, dots, hyphens and underscores, such as plan-reviewer or 01-auth."
         raise YoloError(
-            Reason.BAD_NAME,
-            f"{safe(word)!r} is no name of an agent or a phase",
-            hint=hint,
+            Reason.BAD_NAME, f"{safe(word)!r} is no name of an agent or a phase", hint=hint
         )
 
 

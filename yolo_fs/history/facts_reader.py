@@ -8,12 +8,7 @@ from dataclasses import replace
 from itertools import product, takewhile
 from typing import Any, TypeVar
 
-from yolo_fs.artifacts.classify import (
-    PLANNING_ROOT,
-    classify,
-    in_force,
-    milestone_named,
-)
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, in_force, milestone_named
 from yolo_fs.artifacts.table import ARTIFACTS
 from yolo_fs.core.ids import PhaseId, twice_numbered
 from yolo_fs.core.reasons import YoloError

@@ -55,9 +55,7 @@ def of_git(program: Program) -> Seen:
     if verb in _GIT_DESTROYS and (destruction := _GIT_DESTROYS[verb](program)):
         yield destruction.below(folder)
     given = chain(
-        _git_options(program),
-        _GIT_VERBS.get(verb, touches_nothing)(program),
-        find_outputs(program),
+        _git_options(program), _GIT_VERBS.get(verb, touches_nothing)(program), find_outputs(program)
     )
     for seen in given:
         yield (

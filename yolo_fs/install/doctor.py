@@ -50,13 +50,7 @@ from yolo_fs.team.merge_driver import DRIVER
 from yolo_fs.team.merge_driver import examine as examine_driver
 from yolo_fs.team.overview import TeamObserver
 from yolo_fs.workspace.own_files import INDEX, NOT_OF_THE_FILE, lock_path, own_files, refuse_unsafe
-from yolo_fs.workspace.settings import (
-    CONFIG,
-    configured,
-    load,
-    not_initialised,
-    user_config_path,
-)
+from yolo_fs.workspace.settings import CONFIG, configured, load, not_initialised, user_config_path
 
 _LEAST_BYTES = 1 << 20
 _SKEW_S = 300.0

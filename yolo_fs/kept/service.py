@@ -342,11 +342,7 @@ def restore(
 
 
 def _restore_below(
-    repository: Repository,
-    keeper: Keeper,
-    top: str,
-    folder: str,
-    contents: Mapping[str, Leaf],
+    repository: Repository, keeper: Keeper, top: str, folder: str, contents: Mapping[str, Leaf]
 ) -> Restored:
     """Write contents into a folder that is `top` or lies below it."""
     _refuse_places(repository, folder, contents)

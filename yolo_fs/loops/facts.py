@@ -12,15 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
 
-from yolo_fs.evidence.facts import (
-    NOWHERE,
-    Filed,
-    PhaseFacts,
-    Version,
-    Work,
-    is_work_of,
-    plans_of,
-)
+from yolo_fs.evidence.facts import NOWHERE, Filed, PhaseFacts, Version, Work, is_work_of, plans_of
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.roster import MEASURES, plain_name
 from yolo_fs.schemas.contradictions import contradicted

@@ -214,10 +214,7 @@ class ArtifactWriter:
         return corrected_lines(judged, fix(self._validator, judged, full, write=False))
 
     def _refuse_anothers_word(
-        self,
-        kind: str,
-        before: Iterable[Mapping[str, Any]],
-        after: Iterable[Mapping[str, Any]],
+        self, kind: str, before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, Any]]
     ) -> None:
         if other := find_word_of_another(kind, before, after, self._agent):
             raise ToolRefusedError(

@@ -60,23 +60,11 @@ from yolo_fs.phase.approvals import (
     owed_approval,
 )
 from yolo_fs.phase.gate_status import CheckResult, GateStatus
-from yolo_fs.phase.gates import (
-    DueDecision,
-    gates_of,
-    integration_checks_of,
-    sentinels_of,
-    sign_off,
-)
+from yolo_fs.phase.gates import DueDecision, gates_of, integration_checks_of, sentinels_of, sign_off
 from yolo_fs.phase.progress import DepartmentStatus, Next, PhaseStatus, StepStatus, fold
 from yolo_fs.phase.view import View
 from yolo_fs.phase.waits import Alarm, Wait, cycles, orphans, suppliers, waits_of
-from yolo_fs.protocol.departments import (
-    DEFAULT_DEPARTMENT,
-    DEPARTMENT_BY_NAME,
-    Dept,
-    Role,
-    name_in,
-)
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, DEPARTMENT_BY_NAME, Dept, Role, name_in
 from yolo_fs.protocol.gates import GATE_BY_NAME, INTEGRATION, QA_REMEDIES, Outcome, Owed
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.protocol.workflow import STEP_BY_KEY

@@ -24,13 +24,7 @@ from yolo_fs.evidence.facts import (
     withdrawn_from,
 )
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
-from yolo_fs.protocol.workflow import (
-    COMPLEXITIES,
-    TEAM_SIZE_BY_NAME,
-    TEAM_SIZES,
-    Skip,
-    Step,
-)
+from yolo_fs.protocol.workflow import COMPLEXITIES, TEAM_SIZE_BY_NAME, TEAM_SIZES, Skip, Step
 from yolo_fs.schemas.config import Config
 
 SHARED_KINDS = frozenset({"critique", "research"})

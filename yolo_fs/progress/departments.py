@@ -97,11 +97,7 @@ def _refuse_unknown(values: Mapping[str, Any]) -> None:
     for key, allowed in known.items():
         if key in values and values[key] not in allowed:
             hint = f"One of: {', '.join(allowed)}."
-            raise YoloError(
-                Reason.UNKNOWN_NAME,
-                f"no {key} {safe(str(values[key]))!r}",
-                hint=hint,
-            )
+            raise YoloError(Reason.UNKNOWN_NAME, f"no {key} {safe(str(values[key]))!r}", hint=hint)
 
 
 def _declared(

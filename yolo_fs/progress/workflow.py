@@ -187,12 +187,7 @@ def _look(view: View, progress: StepStatus, passed: frozenset[str]) -> StepLook:
 
 
 def skip(
-    repository: Repository,
-    settings: Settings,
-    phase: Phase,
-    step: Step,
-    because: str,
-    now_s: float,
+    repository: Repository, settings: Settings, phase: Phase, step: Step, because: str, now_s: float
 ) -> bool:
     """Declare in the phase's execution state that a step is skipped.
 
@@ -223,12 +218,7 @@ def skip(
 
 
 def _commit_skip(
-    repository: Repository,
-    settings: Settings,
-    phase: Phase,
-    step: Step,
-    because: str,
-    now_s: float,
+    repository: Repository, settings: Settings, phase: Phase, step: Step, because: str, now_s: float
 ) -> bool:
     own_phase_folder(repository.root, phase.id)
     path, files = f"{phase.facts.folder}/{_FILE}", FileCommitter(repository, settings)

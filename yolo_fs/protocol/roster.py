@@ -242,9 +242,7 @@ def agent(name: str) -> Agent:
     row = AGENT_BY_NAME.get(bare_name(name))
     if row is None:
         raise YoloError(
-            Reason.UNKNOWN_NAME,
-            f"no agent is named {name!r}",
-            hint=hint_for_agent(name),
+            Reason.UNKNOWN_NAME, f"no agent is named {name!r}", hint=hint_for_agent(name)
         )
     return row
 

@@ -210,10 +210,7 @@ def _held(situation: Situation) -> Iterator[Item]:
     for path, verdict in situation.verdicts.items():
         if isinstance(verdict, Held):
             reason = verdict.reason
-            yield (
-                f"{safe(path)}: {reason.with_sentence}",
-                {"path": path, "reason": reason.value},
-            )
+            yield (f"{safe(path)}: {reason.with_sentence}", {"path": path, "reason": reason.value})
 
 
 def _uncommitted(situation: Situation) -> Iterator[Item]:

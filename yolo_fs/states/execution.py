@@ -19,13 +19,7 @@ from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import PhaseStatus, StepStanding, StepStatus
 from yolo_fs.phase.view import BY_RULE, DECLARED_SKIP
 from yolo_fs.protocol.workflow import STEPS, Step
-from yolo_fs.states.project import (
-    DECLARED,
-    declared_in,
-    derived_status,
-    rank_of_status,
-    renewed,
-)
+from yolo_fs.states.project import DECLARED, declared_in, derived_status, rank_of_status, renewed
 
 LAZY = frozenset({"po", "documentation", "integration_gate", "delivery"})
 """Steps that are written only once something happened to them."""

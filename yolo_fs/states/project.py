@@ -211,10 +211,7 @@ def _rank(key: str, value: object) -> float:
     return value if isinstance(value, int | float) else -1
 
 
-_ORDER: Mapping[str, tuple[object, ...]] = {
-    "st": tuple(_STATUS),
-    "step": tuple(STEP_BY_KEY),
-}
+_ORDER: Mapping[str, tuple[object, ...]] = {"st": tuple(_STATUS), "step": tuple(STEP_BY_KEY)}
 
 
 def orchestration(phase: Phase, before: Mapping[str, Any] | None) -> dict[str, Any] | None:

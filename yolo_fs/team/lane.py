@@ -32,14 +32,7 @@ from yolo_fs.system.notifier import Notifier
 from yolo_fs.system.store import make_folders, write_json
 from yolo_fs.system.watch import Watcher
 from yolo_fs.team.membership import Membership, membership_of
-from yolo_fs.team.reconcile import (
-    COMPANY,
-    LEASES,
-    PathVersion,
-    TeamLease,
-    department_of,
-    path_of,
-)
+from yolo_fs.team.reconcile import COMPANY, LEASES, PathVersion, TeamLease, department_of, path_of
 from yolo_fs.team.synchronizer import (
     HeldBack,
     TeamStanding,

@@ -75,11 +75,7 @@ class Gatekeeper:
         return _is_same(given, self.token)
 
     def refusal(
-        self,
-        method: str,
-        headers: Mapping[str, str],
-        given: str,
-        is_of_another: Callable[[], bool],
+        self, method: str, headers: Mapping[str, str], given: str, is_of_another: Callable[[], bool]
     ) -> RefusedRequest | None:
         """Return why a request is refused; None when it may be answered.
 

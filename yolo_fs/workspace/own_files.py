@@ -409,11 +409,7 @@ CLAIMS = OwnNote(
     )
 )
 COMPANY_RUNS = OwnNote(
-    OwnFile(
-        "company-runs.json",
-        {"runs": [_RUN]},
-        "which agents ran, and what they cost",
-    )
+    OwnFile("company-runs.json", {"runs": [_RUN]}, "which agents ran, and what they cost")
 )
 AUTOFIXED = OwnNote(
     OwnFile(

@@ -364,10 +364,7 @@ def _tighten_policy(policy: Policy) -> Policy:
 
 
 def _checked(
-    kind: Any,
-    value: Mapping[str, Any],
-    name: str,
-    place_of: Callable[[str], str] = lambda at: at,
+    kind: Any, value: Mapping[str, Any], name: str, place_of: Callable[[str], str] = lambda at: at
 ) -> Any:
     """`place_of`: returns where in the file a place of the value is, as a JSON pointer."""
     from yolo_fs.schemas.base import check, shape_of  # pydantic: a fourth of what a command costs

@@ -12,17 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, ClassVar, Literal
 
 from yolo_fs.core.reasons import Reason
-from yolo_fs.schemas.base import (
-    SHOULD,
-    Field,
-    Form,
-    Fraction,
-    Name,
-    Shape,
-    Text,
-    fault,
-    invariant,
-)
+from yolo_fs.schemas.base import SHOULD, Field, Form, Fraction, Name, Shape, Text, fault, invariant
 from yolo_fs.schemas.names import DepartmentName
 
 FlowName = Annotated[
