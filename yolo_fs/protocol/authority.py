@@ -6,6 +6,8 @@ See docs/dev/sources.md#document-002.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -37,216 +39,139 @@ class Authority(NamedTuple):
     """Topics that it must escalate."""
 
 
+_ASKED: Mapping[str, tuple[Role, ...]] = {
+    "(→ User)": (Role.USER,),
+    "(→ PO)": (Role.PO,),
+    "(→ Architect via PO)": (Role.PO, Role.ARCHITECT),
+    "(→ Architect)": (Role.ARCHITECT,),
+    "(→ PO → User)": (Role.PO, Role.USER),
+    "(→ Lead)": (Role.LEAD,),
+    "→ User": (Role.USER,),
+    "(→ Lead → Senior)": (Role.LEAD, Role.SENIOR),
+    "— Lead decides what to act on": (Role.LEAD,),
+    "— Lead decides relevance": (Role.LEAD,),
+    "(→ Lead decides)": (Role.LEAD,),
+    "(→ Senior if architectural)": (Role.SENIOR,),
+}
+"""Words behind a topic → whom they name."""
+
+
+def _row(role: Role, decides: str, escalates: str) -> Authority:
+    """Return a row, given its cells as printed."""
+    return Authority(role, _split(decides), tuple(map(_topic, _split(escalates))))
+
+
+def _topic(printed: str) -> Topic:
+    arrow = next((arrow for arrow in _ASKED if printed.endswith(arrow)), "")
+    return Topic(printed.removesuffix(arrow).rstrip(), _ASKED.get(arrow, ()), arrow)
+
+
+def _split(cell: str) -> tuple[str, ...]:
+    """Return the entries of a cell; a comma in parentheses separates none."""
+    return tuple(re.split(r", (?![^()]*\))", cell))
+
+
 AUTHORITY = (
-    Authority(
-        role=Role.ANALYZE,
-        decides=(
-            "Complexity classification (trivial/medium/high)",
-            "department detection",
-            "intent classification",
-            "suggested routing path",
-        ),
-        escalates=(
-            Topic("Ambiguous intent (confidence < 0.6)"),
-            Topic("scope changes"),
-            Topic("architecture decisions"),
-        ),
+    _row(
+        Role.ANALYZE,
+        "Complexity classification (trivial/medium/high), department detection, intent "
+        "classification, suggested routing path",
+        "Ambiguous intent (confidence < 0.6), scope changes, architecture decisions",
     ),
-    Authority(
-        role=Role.PO,
-        decides=(
-            "Scope boundaries (in/out)",
-            "acceptance criteria",
-            "milestone decomposition",
-            "user presentation formatting",
-            "scope-document.json content",
-        ),
-        escalates=(
-            Topic("Architecture decisions"),
-            Topic("technology choices"),
-            Topic("implementation details"),
-            Topic("budget/timeline constraints", (Role.USER,), "(→ User)"),
-        ),
+    _row(
+        Role.PO,
+        "Scope boundaries (in/out), acceptance criteria, milestone decomposition, user "
+        "presentation formatting, scope-document.json content",
+        "Architecture decisions, technology choices, implementation details, budget/timeline "
+        "constraints (→ User)",
     ),
-    Authority(
-        role=Role.QUESTIONARY,
-        decides=(
-            "Question selection strategy",
-            "clarification round structure",
-            "when requirements are sufficient",
-            "scope_clarification content",
-        ),
-        escalates=(
-            Topic("Scope expansion beyond original intent", (Role.PO,), "(→ PO)"),
-            Topic("architecture questions", (Role.PO, Role.ARCHITECT), "(→ Architect via PO)"),
-        ),
+    _row(
+        Role.QUESTIONARY,
+        "Question selection strategy, clarification round structure, when requirements are "
+        "sufficient, scope_clarification content",
+        "Scope expansion beyond original intent (→ PO), architecture questions (→ Architect "
+        "via PO)",
     ),
-    Authority(
-        role=Role.ROADMAP,
-        decides=(
-            "Phase ordering",
-            "dependency graph construction",
-            "milestone grouping",
-            "roadmap_plan content",
-        ),
-        escalates=(
-            Topic("Scope changes", (Role.PO,), "(→ PO)"),
-            Topic("architecture decisions", (Role.ARCHITECT,), "(→ Architect)"),
-            Topic("priority changes", (Role.PO, Role.USER), "(→ PO → User)"),
-        ),
+    _row(
+        Role.ROADMAP,
+        "Phase ordering, dependency graph construction, milestone grouping, roadmap_plan content",
+        "Scope changes (→ PO), architecture decisions (→ Architect), priority changes (→ PO → "
+        "User)",
     ),
-    Authority(
-        role=Role.DEV,
-        decides=(
-            "Implementation details within spec (variable names, loop structure, error messages)",
-            "which library API to call per spec",
-            "test fixes within spec boundaries",
-        ),
-        escalates=(
-            Topic("Spec ambiguity"),
-            Topic("missing requirements"),
-            Topic("architectural choices"),
-            Topic("new file/module creation not in spec"),
-            Topic("performance tradeoffs"),
-            Topic("API design"),
-        ),
+    _row(
+        Role.DEV,
+        "Implementation details within spec (variable names, loop structure, error messages), "
+        "which library API to call per spec, test fixes within spec boundaries",
+        "Spec ambiguity, missing requirements, architectural choices, new file/module creation "
+        "not in spec, performance tradeoffs, API design",
     ),
-    Authority(
-        role=Role.TESTER,
-        decides=("Test structure", "mock strategy", "assertion approach", "test naming"),
-        escalates=(
-            Topic("Test scope beyond `ts` field"),
-            Topic("testing infrastructure changes"),
-            Topic("whether a feature needs tests"),
-        ),
+    _row(
+        Role.TESTER,
+        "Test structure, mock strategy, assertion approach, test naming",
+        "Test scope beyond `ts` field, testing infrastructure changes, whether a feature needs "
+        "tests",
     ),
-    Authority(
-        role=Role.SENIOR,
-        decides=(
-            "Spec enrichment details",
-            "code review decisions (approve/request changes)",
-            "implementation patterns within architecture",
-            "test spec design",
-        ),
-        escalates=(
-            Topic("Architecture changes"),
-            Topic("new dependencies"),
-            Topic("scope changes"),
-            Topic("cross-phase impacts"),
-            Topic("design pattern choices that affect architecture"),
-        ),
+    _row(
+        Role.SENIOR,
+        "Spec enrichment details, code review decisions (approve/request changes), "
+        "implementation patterns within architecture, test spec design",
+        "Architecture changes, new dependencies, scope changes, cross-phase impacts, design "
+        "pattern choices that affect architecture",
     ),
-    Authority(
-        role=Role.LEAD,
-        decides=(
-            "Plan decomposition",
-            "task ordering",
-            "wave grouping",
-            "resource allocation",
-            "which tasks to parallelize",
-            "remediation assignment routing",
-        ),
-        escalates=(
-            Topic("Architecture decisions"),
-            Topic("technology choices"),
-            Topic("scope changes"),
-            Topic("cross-department coordination"),
-            Topic("user-facing decisions"),
-        ),
+    _row(
+        Role.LEAD,
+        "Plan decomposition, task ordering, wave grouping, resource allocation, which tasks to "
+        "parallelize, remediation assignment routing",
+        "Architecture decisions, technology choices, scope changes, cross-department "
+        "coordination, user-facing decisions",
     ),
-    Authority(
-        role=Role.ARCHITECT,
-        decides=(
-            "Technology choices",
-            "design patterns",
-            "system architecture",
-            "dependency decisions",
-            "performance strategy",
-            "addressing critique findings",
-        ),
-        escalates=(
-            Topic("Scope changes (add/remove features)"),
-            Topic("budget/timeline decisions"),
-            Topic("user preference questions"),
-            Topic("business priority changes"),
-        ),
+    _row(
+        Role.ARCHITECT,
+        "Technology choices, design patterns, system architecture, dependency decisions, "
+        "performance strategy, addressing critique findings",
+        "Scope changes (add/remove features), budget/timeline decisions, user preference "
+        "questions, business priority changes",
     ),
-    Authority(
-        role=Role.QA,
-        decides=(
-            "Pass/fail determination",
-            "finding severity classification",
-            "whether gaps need remediation",
-        ),
-        escalates=(
-            Topic("Whether to ship with known issues", (Role.LEAD,), "(→ Lead)"),
-            Topic("scope reduction to pass QA", (Role.LEAD,), "(→ Lead)"),
-        ),
+    _row(
+        Role.QA,
+        "Pass/fail determination, finding severity classification, whether gaps need remediation",
+        "Whether to ship with known issues (→ Lead), scope reduction to pass QA (→ Lead)",
     ),
-    Authority(
-        role=Role.QA_CODE,
-        decides=("Test execution", "lint/coverage assessment", "pattern compliance"),
-        escalates=(
-            Topic("Changing test expectations"),
-            Topic("modifying source code"),
-            Topic("architectural feedback", (Role.LEAD,), "(→ Lead)"),
-        ),
+    _row(
+        Role.QA_CODE,
+        "Test execution, lint/coverage assessment, pattern compliance",
+        "Changing test expectations, modifying source code, architectural feedback (→ Lead)",
     ),
-    Authority(
-        role=Role.SECURITY,
-        decides=("Vulnerability severity", "compliance assessment", "audit pass/fail"),
-        escalates=(
-            Topic("FAIL = hard STOP", (Role.USER,), "→ User"),
-            Topic("Remediation approach", (Role.LEAD, Role.SENIOR), "(→ Lead → Senior)"),
-        ),
+    _row(
+        Role.SECURITY,
+        "Vulnerability severity, compliance assessment, audit pass/fail",
+        "FAIL = hard STOP → User, Remediation approach (→ Lead → Senior)",
     ),
-    Authority(
-        role=Role.CRITIC,
-        decides=("Gap identification", "risk assessment", "alternative suggestions"),
-        escalates=(
-            Topic("All findings are advisory", (Role.LEAD,), "— Lead decides what to act on"),
-        ),
+    _row(
+        Role.CRITIC,
+        "Gap identification, risk assessment, alternative suggestions",
+        "All findings are advisory — Lead decides what to act on",
     ),
-    Authority(
-        role=Role.SCOUT,
-        decides=("Research methodology", "source selection", "information synthesis"),
-        escalates=(Topic("All findings are advisory", (Role.LEAD,), "— Lead decides relevance"),),
+    _row(
+        Role.SCOUT,
+        "Research methodology, source selection, information synthesis",
+        "All findings are advisory — Lead decides relevance",
     ),
-    Authority(
-        role=Role.DEBUGGER,
-        decides=(
-            "Investigation methodology",
-            "evidence gathering",
-            "root cause diagnosis",
-            "fix recommendation",
-        ),
-        escalates=(
-            Topic("Whether to apply fix", (Role.LEAD,), "(→ Lead decides)"),
-            Topic("scope of fix", (Role.SENIOR,), "(→ Senior if architectural)"),
-        ),
+    _row(
+        Role.DEBUGGER,
+        "Investigation methodology, evidence gathering, root cause diagnosis, fix recommendation",
+        "Whether to apply fix (→ Lead decides), scope of fix (→ Senior if architectural)",
     ),
-    Authority(
-        role=Role.DOCUMENTER,
-        decides=("Doc structure", "content selection", "formatting", "inline doc generation"),
-        escalates=(
-            Topic("Scope changes"),
-            Topic("architecture docs"),
-            Topic("API contract docs", (Role.LEAD,), "(→ Lead)"),
-        ),
+    _row(
+        Role.DOCUMENTER,
+        "Doc structure, content selection, formatting, inline doc generation",
+        "Scope changes, architecture docs, API contract docs (→ Lead)",
     ),
-    Authority(
-        role=Role.OWNER,
-        decides=(
-            "Cross-department priority",
-            "conflict resolution",
-            "ship/hold decisions",
-            "department dispatch order",
-        ),
-        escalates=(
-            Topic("Scope changes"),
-            Topic("new features"),
-            Topic("budget decisions", (Role.USER,), "(→ User)"),
-        ),
+    _row(
+        Role.OWNER,
+        "Cross-department priority, conflict resolution, ship/hold decisions, department "
+        "dispatch order",
+        "Scope changes, new features, budget decisions (→ User)",
     ),
 )
 
@@ -275,6 +200,9 @@ class Route:
     }
 
 
+_EXECUTE = ("go.md", "Analyze", "PO", "Questionary", "Roadmap", "Critic", "Architect", "Lead",
+            "Senior", "Tester", "Dev", "QA", "Security", "Sign-off")  # fmt: skip
+
 ROUTES = (
     Route(
         command="/yolo:go (analyze)",
@@ -287,22 +215,7 @@ ROUTES = (
         command="/yolo:go (execute)",
         entry=Role.GO,
         spawns=(Role.PO, Role.CRITIC, Role.ARCHITECT, Role.LEAD),
-        chain=(
-            "go.md",
-            "Analyze",
-            "PO",
-            "Questionary",
-            "Roadmap",
-            "Critic",
-            "Architect",
-            "Lead",
-            "Senior",
-            "Tester",
-            "Dev",
-            "QA",
-            "Security",
-            "Sign-off",
-        ),
+        chain=_EXECUTE,
         escalation="Per-step escalation (see 11-Step Workflow above)",
     ),
     Route(

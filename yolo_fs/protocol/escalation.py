@@ -29,83 +29,34 @@ class Escalates(NamedTuple):
 
 
 ESCALATIONS = (
-    Escalates(
-        role=Role.DEV,
-        to=Role.SENIOR,
-        triggers=("Blocker", "spec unclear", "2 task failures", "architectural issue"),
-        notes="NEVER contacts Lead or Architect",
-    ),
-    Escalates(
-        role=Role.SENIOR,
-        to=Role.LEAD,
-        triggers=("Can't resolve Dev blocker", "design conflict", "code review cycle 2 fail"),
-        notes="NEVER contacts Architect directly",
-    ),
-    Escalates(
-        role=Role.LEAD,
-        to=Role.ARCHITECT,
-        triggers=("Can't resolve Senior escalation", "design problem", "cross-phase issue"),
-        notes="NEVER contacts User directly",
-    ),
-    Escalates(
-        role=Role.ARCHITECT,
-        to=Role.USER,
-        triggers=("Design-level decision needed", "scope change required"),
-        notes="Final escalation point",
-    ),
-    Escalates(
-        role=Role.TESTER,
-        to=Role.SENIOR,
-        triggers=("`ts` field unclear", "tests pass unexpectedly"),
-        notes="Via Senior, NOT Lead",
-    ),
-    Escalates(
-        role=Role.QA,
-        to=Role.LEAD,
-        triggers=("Verification findings", "FAIL result"),
-        notes="Lead assigns remediation",
-    ),
-    Escalates(
-        role=Role.QA_CODE,
-        to=Role.LEAD,
-        triggers=("Critical/major findings", "FAIL result"),
-        notes="Lead routes to Senior → Dev",
-    ),
-    Escalates(
-        role=Role.SECURITY,
-        to=Role.LEAD,
-        triggers=("Findings to report",),
-        notes=(
-            "FAIL = HARD STOP → User only (per-dept: Security→Lead, FE Security→FE Lead, "
-            "UX Security→UX Lead)"
-        ),
-        on_fail=Role.USER,
-    ),
-    Escalates(
-        role=Role.DOCUMENTER,
-        to=Role.LEAD,
-        triggers=("Findings only",),
-        notes="Per-dept: Documenter→Lead, FE Documenter→FE Lead, UX Documenter→UX Lead",
-    ),
-    Escalates(
-        role=Role.SCOUT,
-        to=Role.LEAD,
-        triggers=("Cannot find information", "conflicting sources"),
-        notes="Advisory only",
-    ),
-    Escalates(
-        role=Role.DEBUGGER,
-        to=Role.LEAD,
-        triggers=("Investigation complete", "fix recommendation"),
-        notes="Lead decides action",
-    ),
-    Escalates(
-        role=Role.CRITIC,
-        to=Role.LEAD,
-        triggers=("Findings are advisory",),
-        notes="Lead forwards to Architect",
-    ),
-)
+    Escalates(Role.DEV, Role.SENIOR,
+        ("Blocker", "spec unclear", "2 task failures", "architectural issue"),
+        "NEVER contacts Lead or Architect"),
+    Escalates(Role.SENIOR, Role.LEAD,
+        ("Can't resolve Dev blocker", "design conflict", "code review cycle 2 fail"),
+        "NEVER contacts Architect directly"),
+    Escalates(Role.LEAD, Role.ARCHITECT,
+        ("Can't resolve Senior escalation", "design problem", "cross-phase issue"),
+        "NEVER contacts User directly"),
+    Escalates(Role.ARCHITECT, Role.USER, ("Design-level decision needed", "scope change required"),
+        "Final escalation point"),
+    Escalates(Role.TESTER, Role.SENIOR, ("`ts` field unclear", "tests pass unexpectedly"),
+        "Via Senior, NOT Lead"),
+    Escalates(Role.QA, Role.LEAD, ("Verification findings", "FAIL result"),
+        "Lead assigns remediation"),
+    Escalates(Role.QA_CODE, Role.LEAD, ("Critical/major findings", "FAIL result"),
+        "Lead routes to Senior → Dev"),
+    Escalates(Role.SECURITY, Role.LEAD, ("Findings to report",),
+        "FAIL = HARD STOP → User only (per-dept: Security→Lead, FE Security→FE Lead, UX "
+        "Security→UX Lead)", on_fail=Role.USER),
+    Escalates(Role.DOCUMENTER, Role.LEAD, ("Findings only",),
+        "Per-dept: Documenter→Lead, FE Documenter→FE Lead, UX Documenter→UX Lead"),
+    Escalates(Role.SCOUT, Role.LEAD, ("Cannot find information", "conflicting sources"),
+        "Advisory only"),
+    Escalates(Role.DEBUGGER, Role.LEAD, ("Investigation complete", "fix recommendation"),
+        "Lead decides action"),
+    Escalates(Role.CRITIC, Role.LEAD, ("Findings are advisory",), "Lead forwards to Architect"),
+)  # fmt: skip
 
 ESCALATES_BY_ROLE = {row.role: row for row in ESCALATIONS}
 
@@ -162,58 +113,27 @@ class EscalationRule(NamedTuple):
 
 
 RULES = (
-    EscalationRule(
-        1,
-        Rule.DIRECT_REPORT,
-        "Each agent escalates ONLY to their direct report-to.",
-        "No skipping levels.",
-    ),
-    EscalationRule(
-        2,
-        Rule.PROPAGATES,
+    EscalationRule(1, Rule.DIRECT_REPORT, "Each agent escalates ONLY to their direct report-to.",
+        "No skipping levels."),
+    EscalationRule(2, Rule.PROPAGATES,
         "If report-to cannot resolve → they escalate to THEIR report-to.",
-        "Chain propagates upward.",
-    ),
-    EscalationRule(
-        3,
-        Rule.DEV_TO_SENIOR_ONLY,
-        "Dev NEVER contacts Lead, Architect, or User.",
-        "Senior is Dev's single contact.",
-    ),
-    EscalationRule(
-        4,
-        Rule.QA_NOT_TO_ARCHITECT,
-        "QA/Tester NEVER contact Architect.",
-        "Findings route through Lead.",
-    ),
-    EscalationRule(
-        5,
-        Rule.OWNER_TO_USER_ONLY,
-        "Only Owner/go.md talks to the User.",
+        "Chain propagates upward."),
+    EscalationRule(3, Rule.DEV_TO_SENIOR_ONLY, "Dev NEVER contacts Lead, Architect, or User.",
+        "Senior is Dev's single contact."),
+    EscalationRule(4, Rule.QA_NOT_TO_ARCHITECT, "QA/Tester NEVER contact Architect.",
+        "Findings route through Lead."),
+    EscalationRule(5, Rule.OWNER_TO_USER_ONLY, "Only Owner/go.md talks to the User.",
         "In single-dept mode, Architect escalates to go.md (which acts as Owner proxy) → User. "
-        "In multi-dept mode, Architect escalates to Owner → User. "
-        "No other agent communicates with the user directly.",
-    ),
-    EscalationRule(
-        6,
-        Rule.SECURITY_FAIL_BYPASSES,
-        "Only Security FAIL bypasses chain",
-        "→ User (via go.md/Owner).",
-    ),
-    EscalationRule(
-        7,
-        Rule.EVIDENCE,
-        "Escalation includes evidence.",
-        "Use `escalation` handoff schema with issue + evidence + recommendation.",
-    ),
-    EscalationRule(
-        8,
-        Rule.LANE,
-        "Stay in your lane.",
+        "In multi-dept mode, Architect escalates to Owner → User. No other agent communicates "
+        "with the user directly."),
+    EscalationRule(6, Rule.SECURITY_FAIL_BYPASSES, "Only Security FAIL bypasses chain",
+        "→ User (via go.md/Owner)."),
+    EscalationRule(7, Rule.EVIDENCE, "Escalation includes evidence.",
+        "Use `escalation` handoff schema with issue + evidence + recommendation."),
+    EscalationRule(8, Rule.LANE, "Stay in your lane.",
         "Each agent decides ONLY within their Decision Authority (see matrix above). "
-        "Out-of-scope questions escalate immediately.",
-    ),
-)
+        "Out-of-scope questions escalate immediately."),
+)  # fmt: skip
 
 
 class Transformation(NamedTuple):
@@ -236,90 +156,34 @@ class Transformation(NamedTuple):
 
 
 UPWARD = (
-    Transformation(
-        level="1",
-        role=Role.DEV,
-        action="Reports blocker with evidence of what was tried",
-        output="`dev_blocker` schema",
-        message="dev_blocker",
-    ),
-    Transformation(
-        level="2",
-        role=Role.SENIOR,
-        action="Adds spec context, attempts resolution. If cannot: adds assessment",
-        output="`escalation` schema to Lead",
-        message="escalation",
-    ),
-    Transformation(
-        level="3",
-        role=Role.LEAD,
-        action="Checks decision authority. If beyond scope: adds Lead assessment",
-        output="`escalation` schema to Architect/Owner",
-        message="escalation",
-    ),
-    Transformation(
-        level="4",
-        role=Role.ARCHITECT,
-        action="Evaluates design impact, constructs 2-3 concrete options",
-        output="Structured escalation with options array",
-    ),
-    Transformation(
-        level="4a",
-        role=Role.OWNER,
-        action="Checks cross-department implications, routes to go.md",
-        output="Escalation context to go.md",
-        mode=Mode.MULTI,
-        mode_note="multi-dept",
-    ),
-    Transformation(
-        level="5",
-        role=Role.GO,
-        action="Formats for user, presents via AskUserQuestion",
-        output="User sees blocker + options",
-    ),
-)
+    Transformation("1", Role.DEV, "Reports blocker with evidence of what was tried",
+        "`dev_blocker` schema", "dev_blocker"),
+    Transformation("2", Role.SENIOR,
+        "Adds spec context, attempts resolution. If cannot: adds assessment",
+        "`escalation` schema to Lead", "escalation"),
+    Transformation("3", Role.LEAD,
+        "Checks decision authority. If beyond scope: adds Lead assessment",
+        "`escalation` schema to Architect/Owner", "escalation"),
+    Transformation("4", Role.ARCHITECT, "Evaluates design impact, constructs 2-3 concrete options",
+        "Structured escalation with options array"),
+    Transformation("4a", Role.OWNER, "Checks cross-department implications, routes to go.md",
+        "Escalation context to go.md", mode=Mode.MULTI, mode_note="multi-dept"),
+    Transformation("5", Role.GO, "Formats for user, presents via AskUserQuestion",
+        "User sees blocker + options"),
+)  # fmt: skip
 
 DOWNWARD = (
-    Transformation(
-        level="1",
-        role=Role.GO,
-        action="Packages user choice as escalation_resolution",
-        output="`escalation_resolution` schema",
-        message="escalation_resolution",
-    ),
-    Transformation(
-        level="2",
-        role=Role.OWNER,
-        action="Adds strategic context, identifies target dept Lead",
-        output="Enriched resolution",
-        mode=Mode.MULTI,
-        mode_note="multi-dept",
-    ),
-    Transformation(
-        level="2a",
-        role=Role.ARCHITECT,
-        action="Updates architecture.toon if decision affects design",
-        output="Resolution + architecture update",
-        mode=Mode.SINGLE,
-        mode_note="single-dept",
-    ),
-    Transformation(
-        level="3",
-        role=Role.LEAD,
-        action="Routes to originating Senior, updates .execution-state.json",
-        output="Forward resolution to Senior",
-    ),
-    Transformation(
-        level="4",
-        role=Role.SENIOR,
-        action="Translates resolution to Dev instructions: spec update or code_review_changes",
-        output="`code_review_changes` schema",
-        message="code_review_changes",
-    ),
-    Transformation(
-        level="5",
-        role=Role.DEV,
-        action="Applies resolution, resumes blocked task",
-        output="Commit with escalation reference",
-    ),
-)
+    Transformation("1", Role.GO, "Packages user choice as escalation_resolution",
+        "`escalation_resolution` schema", "escalation_resolution"),
+    Transformation("2", Role.OWNER, "Adds strategic context, identifies target dept Lead",
+        "Enriched resolution", mode=Mode.MULTI, mode_note="multi-dept"),
+    Transformation("2a", Role.ARCHITECT, "Updates architecture.toon if decision affects design",
+        "Resolution + architecture update", mode=Mode.SINGLE, mode_note="single-dept"),
+    Transformation("3", Role.LEAD, "Routes to originating Senior, updates .execution-state.json",
+        "Forward resolution to Senior"),
+    Transformation("4", Role.SENIOR,
+        "Translates resolution to Dev instructions: spec update or code_review_changes",
+        "`code_review_changes` schema", "code_review_changes"),
+    Transformation("5", Role.DEV, "Applies resolution, resumes blocked task",
+        "Commit with escalation reference"),
+)  # fmt: skip

@@ -212,69 +212,29 @@ class Handoff(NamedTuple):
 
 
 HANDOFFS = (
-    Handoff(
-        1,
-        None,
-        AgentType.ORCHESTRATOR,
+    Handoff(1, None, AgentType.ORCHESTRATOR,
         ("product_concept", "customer_company", "context_files", "preferences"),
-        note="Initial Input",
-    ),
-    Handoff(
-        2,
-        AgentType.ORCHESTRATOR,
-        AgentType.MARKET_RESEARCH,
-        ("research_request", "specific_questions"),
-    ),
-    Handoff(
-        3,
-        AgentType.MARKET_RESEARCH,
-        AgentType.ORCHESTRATOR,
-        ("market_research_summary", "full_research_path"),
-        note="for routing to PRFAQ",
-    ),
-    Handoff(
-        4,
-        AgentType.ORCHESTRATOR,
-        AgentType.AI_FRAMING,
-        ("business_context", "market_context"),
-        note="AI/ML Products Only",
-    ),
-    Handoff(
-        5, AgentType.AI_FRAMING, AgentType.ORCHESTRATOR, ("ai_framing_summary", "full_framing_path")
-    ),
-    Handoff(
-        6,
-        AgentType.ORCHESTRATOR,
-        AgentType.PRFAQ,
-        ("product_context", "market_context", "ai_context"),
-    ),
-    Handoff(
-        7,
-        AgentType.PRFAQ,
-        AgentType.ORCHESTRATOR,
-        ("prfaq_summary", "working_backwards_answers", "full_prfaq_path"),
-    ),
-    Handoff(
-        8,
-        AgentType.ORCHESTRATOR,
-        AgentType.PRD,
-        ("prfaq_context", "market_context", "ai_context", "user_provided_context"),
-    ),
+        note="Initial Input"),
+    Handoff(2, AgentType.ORCHESTRATOR, AgentType.MARKET_RESEARCH,
+        ("research_request", "specific_questions")),
+    Handoff(3, AgentType.MARKET_RESEARCH, AgentType.ORCHESTRATOR,
+        ("market_research_summary", "full_research_path"), note="for routing to PRFAQ"),
+    Handoff(4, AgentType.ORCHESTRATOR, AgentType.AI_FRAMING, ("business_context", "market_context"),
+        note="AI/ML Products Only"),
+    Handoff(5, AgentType.AI_FRAMING, AgentType.ORCHESTRATOR,
+        ("ai_framing_summary", "full_framing_path")),
+    Handoff(6, AgentType.ORCHESTRATOR, AgentType.PRFAQ,
+        ("product_context", "market_context", "ai_context")),
+    Handoff(7, AgentType.PRFAQ, AgentType.ORCHESTRATOR,
+        ("prfaq_summary", "working_backwards_answers", "full_prfaq_path")),
+    Handoff(8, AgentType.ORCHESTRATOR, AgentType.PRD,
+        ("prfaq_context", "market_context", "ai_context", "user_provided_context")),
     Handoff(9, AgentType.PRD, AgentType.ORCHESTRATOR, ("prd_summary", "full_prd_path")),
-    Handoff(
-        10,
-        AgentType.ORCHESTRATOR,
-        AgentType.PROTOTYPE,
-        ("prd_context", "design_context", "data_context"),
-    ),
-    Handoff(
-        11,
-        AgentType.PROTOTYPE,
-        AgentType.ORCHESTRATOR,
-        ("prototype_summary", "testing_readiness"),
-        note="Final",
-    ),
-)
+    Handoff(10, AgentType.ORCHESTRATOR, AgentType.PROTOTYPE,
+        ("prd_context", "design_context", "data_context")),
+    Handoff(11, AgentType.PROTOTYPE, AgentType.ORCHESTRATOR,
+        ("prototype_summary", "testing_readiness"), note="Final"),
+)  # fmt: skip
 
 
 class Recovery(NamedTuple):

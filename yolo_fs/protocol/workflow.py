@@ -440,25 +440,20 @@ class StepCommit(NamedTuple):
 
 
 COMMITS = (
-    StepCommit(
-        "Critique", "critique", (Role.CRITIC,), ("critique.jsonl",), "via Lead", via=Role.LEAD
-    ),
+    StepCommit("Critique", "critique", (Role.CRITIC,), ("critique.jsonl",), "via Lead",
+        via=Role.LEAD),
     StepCommit("Architecture", "architecture", (Role.ARCHITECT,), ("architecture.toon",)),
     StepCommit("Planning", "planning", (Role.LEAD,), ("{plan}.plan.jsonl",)),
-    StepCommit(
-        "Design Review", "design_review", (Role.SENIOR,), ("enriched plan.jsonl (spec + ts)",)
-    ),
-    StepCommit(
-        "Test Authoring", "test_authoring", (Role.TESTER,), ("test files", "test-plan.jsonl")
-    ),
-    StepCommit(
-        "Implementation", "implementation", (Role.DEV,), ("source code per task", "summary.jsonl")
-    ),
+    StepCommit("Design Review", "design_review", (Role.SENIOR,),
+        ("enriched plan.jsonl (spec + ts)",)),
+    StepCommit("Test Authoring", "test_authoring", (Role.TESTER,),
+        ("test files", "test-plan.jsonl")),
+    StepCommit("Implementation", "implementation", (Role.DEV,),
+        ("source code per task", "summary.jsonl")),
     StepCommit("Code Review", "code_review", (Role.SENIOR,), ("code-review.jsonl",)),
-    StepCommit(
-        "Documentation", "documentation", (Role.DOCUMENTER,), ("docs.jsonl",), "config-gated"
-    ),
+    StepCommit("Documentation", "documentation", (Role.DOCUMENTER,), ("docs.jsonl",),
+        "config-gated"),
     StepCommit("QA", "qa", (Role.QA, Role.QA_CODE), ("verification.jsonl", "qa-code.jsonl")),
     StepCommit("Security", "security", (Role.SECURITY,), ("security-audit.jsonl",)),
     StepCommit("Sign-off", "signoff", (Role.LEAD,), ("state.json", "ROADMAP.md")),
-)
+)  # fmt: skip
