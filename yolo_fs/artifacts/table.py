@@ -120,12 +120,8 @@ GRADES: Mapping[Check, Grade] = {
 faults lower."""
 
 ARCHITECTURE_SECTIONS = (
-    "tech_decisions",
-    "components",
-    "integration_points",
-    "risks",
-    "critique_disposition",
-)
+    "tech_decisions", "components", "integration_points", "risks", "critique_disposition",
+)  # fmt: skip
 
 
 @cache
@@ -726,23 +722,11 @@ ARTIFACTS: tuple[Artifact, ...] = (
 
 # Coordination files that disappear with their phase, and session files: never committed.
 RUNTIME: tuple[str, ...] = (
-    ".dept-status-*",
-    ".handoff-*",
-    ".dept-lock-*",
-    ".ctx-*",
-    ".escalation-resolution-*",
-    "config.json",
-    "context_health.log",
-    ".active-agent",
-    ".active-plan-cache",
-    ".yolo-session",
-    ".gsd-isolation",
-    ".compaction-marker",
-    ".session-log.jsonl",
-    ".hook-errors.log",
-    ".cost-ledger.json",
-    ".config-migrated-*",
-)
+    ".dept-status-*", ".handoff-*", ".dept-lock-*", ".ctx-*", ".escalation-resolution-*",
+    "config.json", "context_health.log", ".active-agent", ".active-plan-cache", ".yolo-session",
+    ".gsd-isolation", ".compaction-marker", ".session-log.jsonl", ".hook-errors.log",
+    ".cost-ledger.json", ".config-migrated-*",
+)  # fmt: skip
 
 
 STATE_KINDS = frozenset({"state", "execution-state", "phase-orchestration"})

@@ -94,25 +94,10 @@ def _names(text: str) -> list[frozenset[str]]:
     return [_words(main), *(_words(part) for part in re.split(r"[,/)]", rest) if _words(part))]
 
 
-_FILLERS = frozenset(
-    {
-        "a",
-        "an",
-        "the",
-        "of",
-        "to",
-        "for",
-        "in",
-        "on",
-        "with",
-        "that",
-        "which",
-        "whether",
-        "and",
-        "or",
-        "is",
-    }
-)
+_FILLERS = frozenset({
+    "a", "an", "the", "of", "to", "for", "in", "on", "with", "that", "which", "whether", "and",
+    "or", "is",
+})  # fmt: skip
 
 
 def _words(text: str) -> frozenset[str]:

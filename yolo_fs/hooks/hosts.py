@@ -163,16 +163,10 @@ LONGEST = 9_000
 REFUSED = 2
 """Exit code that a host takes as a refusal; never used by accident."""
 
-_HEARD = frozenset(
-    {
-        "session-start",
-        "user-prompt-submit",
-        "pre-tool-use",
-        "post-tool-use",
-        "post-tool-use-failure",
-        "subagent-start",
-    }
-)
+_HEARD = frozenset({
+    "session-start", "user-prompt-submit", "pre-tool-use", "post-tool-use", "post-tool-use-failure",
+    "subagent-start",
+})  # fmt: skip
 """Events at which a host adds text to the agent's context."""
 
 

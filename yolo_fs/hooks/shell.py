@@ -61,24 +61,10 @@ _SAYS = re.compile(r"\s*(?:echo|printf)\s+([\w./~-]+)\s*")
 _TILDE = re.compile(r"~([+-])(?=[/\s;&|()<>]|\Z)")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 _ASSIGNED = re.compile(r"(?<![\w])([A-Za-z_]\w*)\+?=")
-_KEYWORDS = frozenset(
-    {
-        "if",
-        "then",
-        "elif",
-        "else",
-        "fi",
-        "while",
-        "until",
-        "do",
-        "done",
-        "{",
-        "}",
-        "!",
-        "time",
-        "esac",
-    }
-)
+_KEYWORDS = frozenset({
+    "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "{", "}", "!", "time",
+    "esac",
+})  # fmt: skip
 _DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
 _FORGETS = frozenset({"read", "mapfile", "readarray", "unset", "getopts"})
 

@@ -60,13 +60,8 @@ department, and `escalate` when you are blocked."""
 
 BOARD, LIST, PROTOCOL = "yolo-fs://board", "yolo-fs://artifacts", "yolo-fs://protocol"
 _READS = (
-    "team_status",
-    "inbox",
-    "whose_turn",
-    "validate_artifact",
-    "check_permission",
-    "gate_status",
-)
+    "team_status", "inbox", "whose_turn", "validate_artifact", "check_permission", "gate_status",
+)  # fmt: skip
 _POLL_S = 0.5
 _ROOTS_S = 5.0
 """How long a client may take to say where it works."""

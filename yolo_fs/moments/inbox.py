@@ -58,16 +58,9 @@ class InboxItem(NamedTuple):
 
 
 _URGENCY = (
-    "credential",
-    "daemon",
-    "conflict",
-    "escalation",
-    "decision",
-    "deadlock",
-    "agent",
-    "held",
+    "credential", "daemon", "conflict", "escalation", "decision", "deadlock", "agent", "held",
     "health",
-)
+)  # fmt: skip
 
 
 def inbox(

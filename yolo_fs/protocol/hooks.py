@@ -49,70 +49,22 @@ RECIPIENT_KEYS = ("recipient", "to")
 CONTENT_KEYS = ("content", "message", "text")
 """Keys of `tool_input` that hold what is written to them."""
 
-MCP_PATH_WORDS = frozenset(
-    [
-        "path",
-        "paths",
-        "file",
-        "files",
-        "filename",
-        "filepath",
-        "uri",
-        "uris",
-        "source",
-        "src",
-        "destination",
-        "dest",
-        "dst",
-        "directory",
-        "folder",
-        "dir",
-    ]
-)
+MCP_PATH_WORDS = frozenset([
+    "path", "paths", "file", "files", "filename", "filepath", "uri", "uris", "source", "src",
+    "destination", "dest", "dst", "directory", "folder", "dir",
+])  # fmt: skip
 """A key of the input of a server's tool names a file if one of its words is among these."""
 
-MCP_CONTENT_KEYS = frozenset(
-    [
-        "text",
-        "content",
-        "contents",
-        "record",
-        "fields",
-        "body",
-        "message",
-        "data",
-        "patch",
-        "diff",
-        "old_string",
-        "new_string",
-    ]
-)
+MCP_CONTENT_KEYS = frozenset([
+    "text", "content", "contents", "record", "fields", "body", "message", "data", "patch", "diff",
+    "old_string", "new_string",
+])  # fmt: skip
 """Keys whose values are written or searched for, and name no file to touch."""
 
-MCP_WRITING_WORDS = frozenset(
-    [
-        "write",
-        "append",
-        "edit",
-        "create",
-        "update",
-        "insert",
-        "replace",
-        "patch",
-        "apply",
-        "save",
-        "set",
-        "add",
-        "put",
-        "modify",
-        "rename",
-        "move",
-        "copy",
-        "touch",
-        "truncate",
-        "task",
-    ]
-)
+MCP_WRITING_WORDS = frozenset([
+    "write", "append", "edit", "create", "update", "insert", "replace", "patch", "apply", "save",
+    "set", "add", "put", "modify", "rename", "move", "copy", "touch", "truncate", "task",
+])  # fmt: skip
 """A tool of a server writes what it names if one of its words is among these, ..."""
 
 MCP_REMOVING_WORDS = frozenset(["delete", "remove", "unlink", "rm"])
