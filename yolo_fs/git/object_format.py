@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import struct
 import zlib
-from array import array
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
@@ -58,8 +57,6 @@ class ObjectFormat(NamedTuple):
 _TYPES = {"commit": 1, "tree": 2, "blob": 3}
 _OFFSET_DELTA = 6
 _INDEX_SIGN = b"\377tOc" + struct.pack(">I", 2)
-_NAMES_FROM = len(_INDEX_SIGN) + 4 * 256
-"""Offset of the names, after the counts of names up to each first byte."""
 _LONGEST_CHAIN = 50
 """Longest chain of deltas; git itself stops at this depth."""
 _LONGEST_INSERT = 127
@@ -109,41 +106,6 @@ def pack_of(objects: Iterable[GitObject], object_format: ObjectFormat) -> Pack:
     return Pack(
         checksum.hex(), bytes(pack) + checksum, _index(sorted(entries), checksum, object_format)
     )
-
-
-class PackIndex:
-    """The object ids of a pack, from an index of version 2; empty for other versions.
-
-    It is read piecewise, since a large pack has hundreds of thousands of objects. It is not
-    memory-mapped: a mapped file that is truncated would kill the process. See gitformat-pack(5).
-    """
-
-    def __init__(self, read: Callable[[int, int], bytes], size: int):
-        """Read the counts; `read`: takes offset and size in bytes; `size`: bytes of an id."""
-        self._read = read
-        self._size = size
-        head = read(0, _NAMES_FROM)
-        counts = head.removeprefix(_INDEX_SIGN) if head.startswith(_INDEX_SIGN) else b""
-        self._counts: array[int] = array("I", struct.unpack(">256I", counts.ljust(4 * 256, b"\0")))
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether it has no id, such as an index truncated before the first."""
-        return not self._counts[255]
-
-    def has_all_of(self, other: PackIndex) -> bool:
-        """Return whether this index has every id of another; truncated ids count as missing."""
-        return not other.is_empty and all(
-            theirs <= self._ids_starting_with(first) and {*map(len, theirs)} == {self._size}
-            for first in range(256)
-            if (theirs := other._ids_starting_with(first))
-        )
-
-    def _ids_starting_with(self, first: int) -> set[bytes]:
-        before = self._counts[first - 1] if first else 0
-        count, size = max(0, self._counts[first] - before), self._size
-        names = self._read(_NAMES_FROM + before * size, count * size) if count else b""
-        return {names[at : at + size] for at in range(0, count * size, size)}
 
 
 def _index(entries: Sequence[_IndexEntry], pack: bytes, object_format: ObjectFormat) -> bytes:

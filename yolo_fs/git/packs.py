@@ -24,7 +24,6 @@ from itertools import accumulate, islice, pairwise
 from typing import NamedTuple
 
 from yolo_fs.core.reasons import YoloError
-from yolo_fs.git.object_format import PackIndex
 from yolo_fs.git.objects import KEEP_NOTE, discard
 from yolo_fs.git.repository import Repository
 from yolo_fs.git.runner import Conversation
@@ -40,6 +39,7 @@ MERGE_FROM = 32
 REST_MOST = 8
 """Number of our packs that may stay while nothing is written."""
 _PACK_NAME = re.compile(r"pack-[0-9a-f]{40,64}")
+_ANSWER_BYTES = 4096
 _ENDINGS = ("idx", "rev", "pack", "keep")
 LINGER_S = 3.0
 """How long merged packs stay, for a git that has just listed them, such as a `git fsck`."""
@@ -156,7 +156,7 @@ class PackMerger:
         if self._git is not None and self._git.has_ended():
             # A pack may have been removed meanwhile, or the disk may be full: then nothing changes.
             with contextlib.suppress(YoloError, OSError):
-                self._finish(self._git.line().decode())
+                self._finish(self._git.rest(_ANSWER_BYTES))
             self._end()
         if due := [name for name, merged in self._merged.items() if self._is_due(merged)]:
             self._remove(due[:_AT_ONCE])
@@ -273,19 +273,15 @@ class PackMerger:
         with open(f"{self._scratch}/info/alternates", "wb") as file:
             file.write(os.fsencode(os.path.dirname(self._folder)) + b"\n")
 
-    def _finish(self, checksum: str) -> None:
-        """Put the merged pack beside its sources, if it has all of their objects.
+    def _finish(self, answer: bytes | None) -> None:
+        """Put the merged pack beside its sources, which are then due for removal.
 
-        The sources are then due for removal.
+        git has refused if it could not read every object of every source.
         """
-        name = f"pack-{checksum}"
+        name = f"pack-{(answer or b'').decode().strip()}"
+        if not _PACK_NAME.fullmatch(name):
+            return
         failpoint.reach("packs.merged")
-        size = self._repository.object_format.size
-        with open_index(f"{self._scratch}/pack/{name}.idx", size) as merged:
-            for each in self._sources:
-                with open_index(f"{self._folder}/{each}.idx", size) as source:
-                    if not merged.has_all_of(source):
-                        return
         objects = self._repository.objects
         collection = objects.collection()
         with _hold_flock(self._folder) as nobody_is_writing:
@@ -392,13 +388,6 @@ class PackMerger:
             self._git = None
         os.close(self._lock)
         shutil.rmtree(self._scratch, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def open_index(path: str, size: int) -> Iterator[PackIndex]:
-    """Open the index of a pack; `size`: bytes of an id. Raises OSError when there is none."""
-    with FileIO(open_plain(path)) as file:
-        yield PackIndex(lambda start, length: os.pread(file.fileno(), length, start), size)
 
 
 def names_of_packs(path: str) -> bytes:
