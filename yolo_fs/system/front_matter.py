@@ -8,8 +8,8 @@ hides in a comment. See docs/dev/faults.md#f54.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import yaml
@@ -89,234 +89,162 @@ def _explain_unclosed(lines: Sequence[str]) -> str:
     return f"line {near} is not exactly `---`" if near else "no second `---` follows"
 
 
-def _packet(lines: Sequence[str], report: FindingList) -> dict[str, str] | None:
-    """Return the packet, or None when it has any fault."""
-    faults = [
-        (number, *fault)
-        for number, line in enumerate(lines, 2)
-        for fault in _faults_of_characters(line)
-    ]
-    for number, reason, message in faults:
-        report.add(reason, number, message)
-    return None if faults else _Packet(lines, report).read()
-
-
-def _faults_of_characters(line: str) -> Iterator[tuple[Reason, str]]:
-    if (tab := line.find("\t")) >= 0:
-        yield Reason.YAML_TAB, f"a tab at column {tab + 1}"
-    if match := _INVISIBLE.search(line):
-        yield Reason.CONTROL_CHARACTER, f"U+{ord(match[0]):04X} at column {match.start() + 1}"
-
-
-class _Span(NamedTuple):
-    """Where something begins and ends."""
+class _Fault(NamedTuple):
+    """What is wrong in one line."""
 
     row: int
-    column: int
-    end_row: int
-    end_column: int
+    """From 0, below the first fence."""
+    reason: Reason
+    message: str
+    at: str = ""
 
 
-class _Member(NamedTuple):
-    """A key and its value, by position. The value of `handoff` itself is elsewhere."""
+def _packet(lines: Sequence[str], report: FindingList) -> dict[str, str] | None:
+    """Return the packet, or None when it has any fault."""
+    texts: dict[str, str] = {}
+    faults = {fault for row, line in enumerate(lines) for fault in _faults_of_characters(row, line)}
+    if not faults:
+        scalars: dict[int, list[yaml.ScalarEvent]] = defaultdict(list)
+        faults |= {*_faults_of_yaml(lines, scalars)}
+        faults |= {*_faults_of_keys(scalars)}
+        faults |= faults or {*_read_lines(lines, scalars, texts)}
+    for row, reason, message, at in sorted(faults):
+        report.add(reason, row + 2, message, at=at)
+    return None if faults else texts
 
-    key: _Span
-    value: _Span | None
-    name: str
+
+def _faults_of_characters(row: int, line: str) -> Iterator[_Fault]:
+    if (tab := line.find("\t")) >= 0:
+        yield _Fault(row, Reason.YAML_TAB, f"a tab at column {tab + 1}")
+    if match := _INVISIBLE.search(line):
+        message = f"U+{ord(match[0]):04X} at column {match.start() + 1}"
+        yield _Fault(row, Reason.CONTROL_CHARACTER, message)
 
 
-@dataclass(slots=True)
-class _Packet:
-    """Follows the events of one front matter and collects its members, or the faults."""
+def _faults_of_yaml(
+    lines: Sequence[str], scalars: dict[int, list[yaml.ScalarEvent]]
+) -> Iterator[_Fault]:
+    """Yield what is no YAML, or more than one plain mapping of it has; fill `scalars`: row → those
+    that begin there.
+    """
+    depth = 0
+    try:
+        for event in yaml.parse("\n".join([*lines, ""]), Loader=yaml.SafeLoader):
+            row = event.start_mark.line if event.start_mark else 0
+            if isinstance(event, yaml.DocumentStartEvent) and event.explicit:
+                yield _Fault(row, Reason.SECOND_DOCUMENT, "")
+                return
+            for feature in _features_of(event):
+                yield _Fault(row, Reason.YAML_FEATURE, feature)
+            if isinstance(event, yaml.ScalarEvent):
+                scalars[row].append(event)
+                if depth < 2 and len(scalars) > 1:
+                    yield _Fault(row, Reason.FRONT_MATTER_SHAPE, "a text beside `handoff:`")
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > MAX_DEPTH:
+                return
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        yield _Fault(mark.line if mark else 0, Reason.YAML_INVALID, error.problem or "")
+    except Exception as error:
+        # PyYAML lets others through, such as OverflowError for "\UFFFFFFFF"; none may end the
+        # daemon.
+        yield _Fault(0, Reason.YAML_INVALID, f"{type(error).__name__} while reading it")
 
-    lines: Sequence[str]
-    report: FindingList
-    texts: dict[str, str] = field(default_factory=dict)
-    tops: list[str] = field(default_factory=list)
-    members: list[_Member] = field(default_factory=list)
-    faults: set[tuple[Reason, int, str]] = field(default_factory=set)
-    depth: int = 0
-    refused_depth: int = 0
-    """Depth of the collection that was rejected as a whole; 0 for none."""
-    key: yaml.ScalarEvent | None = None
-    """The key whose value comes next."""
 
-    def read(self) -> dict[str, str] | None:
-        try:
-            for event in yaml.parse("\n".join([*self.lines, ""]), Loader=yaml.SafeLoader):
-                self._take(event)
-                if self.depth > MAX_DEPTH or self.report.is_full:
-                    return None
-        except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            self._fault(Reason.YAML_INVALID, mark.line if mark else 0, error.problem or "")
-        except Exception as error:
-            # PyYAML lets others through, such as OverflowError for "\UFFFFFFFF"; none may end the
-            # daemon.
-            self._fault(Reason.YAML_INVALID, 0, f"{type(error).__name__} while reading it")
-        self._conclude()
-        return None if self.faults else self.texts
-
-    def _take(self, event: yaml.Event) -> None:
-        match event:
-            case yaml.DocumentStartEvent() if event.explicit:
-                self._fault(Reason.SECOND_DOCUMENT, _span(event).row, "")
-            case yaml.DocumentEndEvent() if event.explicit:
-                self._reject_feature(event, "a document end `...`")
-            case yaml.AliasEvent():
-                self._reject_feature(event, f"an alias `*{event.anchor}`")
-                self.key = None
-            case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
-                self._open(event)
-            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
-                self._close()
-            case yaml.ScalarEvent():
-                self._scalar(event)
-
-    def _open(self, event: yaml.MappingStartEvent | yaml.SequenceStartEvent) -> None:
-        self._reject_decorations(event)
-        self.depth += 1
-        if fault := self._fault_of_collection(event):
-            self._fault(*fault)
-            self.refused_depth = self.refused_depth or self.depth
-        if self.depth == 2 and self.key is not None:
-            self.members.append(_Member(_span(self.key), None, self.key.value))
-        self.key = None
-
-    def _fault_of_collection(
-        self, event: yaml.MappingStartEvent | yaml.SequenceStartEvent
-    ) -> tuple[Reason, int, str] | None:
-        row, is_mapping = _span(event).row, isinstance(event, yaml.MappingStartEvent)
-        if event.flow_style:
-            return (
-                Reason.YAML_FEATURE,
-                row,
-                "a flow mapping `{…}`" if is_mapping else "a flow sequence `[…]`",
-            )
-        if not is_mapping:
-            return Reason.FRONT_MATTER_SHAPE, row, "a list"
-        if self.depth == 2 and self.key is None:
-            return Reason.FRONT_MATTER_SHAPE, row, "a mapping as a key"
-        return (
-            (Reason.FRONT_MATTER_SHAPE, row, "a mapping within the packet")
-            if self.depth > 2
-            else None
-        )
-
-    def _close(self) -> None:
-        self.depth -= 1
-        self.key = None
-        if self.depth < self.refused_depth:
-            self.refused_depth = 0
-
-    def _scalar(self, event: yaml.ScalarEvent) -> None:
-        self._reject_decorations(event)
-        if event.style in _BLOCK:
-            self._reject_feature(event, f"a block scalar `{event.style}`")
-        if self.depth == 0:
-            self._fault(
-                Reason.FRONT_MATTER_SHAPE, _span(event).row, "a single value, not a mapping"
-            )
-        elif self.refused_depth:
+def _features_of(event: yaml.Event) -> Iterator[str]:
+    match event:
+        case yaml.DocumentEndEvent() if event.explicit:
+            yield "a document end `...`"
+        case yaml.AliasEvent():
+            yield f"an alias `*{event.anchor}`"
             return
-        elif self.key is None:
-            self._take_key(event)
-        else:
-            self._take_value(self.key, event)
-            self.key = None
-
-    def _take_key(self, event: yaml.ScalarEvent) -> None:
-        self.key = event
-        if event.value == "<<" and not event.style:
-            self._reject_feature(event, "a merge key `<<`")
-        if not event.value or _NOT_ONE_LINE.search(event.value) or _SURROGATE.search(event.value):
-            self._fault(
-                Reason.FRONT_MATTER_SHAPE,
-                _span(event).row,
-                "a key that is empty or cannot be shown",
-            )
-        if event.value in (self.tops if self.depth == 1 else self.texts):
-            self._fault(
-                Reason.DUPLICATE_KEY,
-                _span(event).row,
-                f"the key {event.value!r} is used twice",
-                event.value,
-            )
-        if self.depth == 1:
-            self.tops.append(event.value)
-
-    def _take_value(self, key: yaml.ScalarEvent, event: yaml.ScalarEvent) -> None:
-        row, name = _span(key).row, key.value
-        if self.depth == 1:
-            self._fault(Reason.FRONT_MATTER_SHAPE, row, f"{name!r} holds no mapping", name)
-            return
-        if match := _SURROGATE.search(event.value):
-            self._fault(Reason.LONE_SURROGATE, row, f"U+{ord(match[0]):04X} in the value", name)
-        if event.style not in _BLOCK and (match := _NOT_ONE_LINE.search(event.value)):
-            self._fault(Reason.CONTROL_CHARACTER, row, f"U+{ord(match[0]):04X} in the value", name)
-        self.members.append(_Member(_span(key), _span(event), name))
-        self.texts[name] = event.value
-
-    def _reject_decorations(self, event: yaml.NodeEvent) -> None:
-        if event.anchor is not None:
-            self._reject_feature(event, f"an anchor `&{event.anchor}`")
-        if (tag := getattr(event, "tag", None)) is not None:
-            self._reject_feature(event, f"a tag `{tag}`")
-
-    def _conclude(self) -> None:
-        """Reject what the events do not show: comments, explicit keys, values on several lines."""
-        if not self.faults:
-            for row, message in self._find_unaccounted_rows():
-                is_feature = message.startswith(("a comment", "an explicit key"))
-                self._fault(
-                    Reason.YAML_FEATURE if is_feature else Reason.FRONT_MATTER_SHAPE, row, message
-                )
-        if not self.faults and (self.tops != ["handoff"] or not self.texts):
-            named = ", ".join(repr(top) for top in self.tops) or "nothing"
-            self._fault(Reason.FRONT_MATTER_SHAPE, 0, f"it holds {named}")
-
-    def _find_unaccounted_rows(self) -> Iterator[tuple[int, str]]:
-        """Yield the rows that have more than one key, a colon and one value."""
-        members = {member.key.row: member for member in self.members}
-        for row, line in enumerate(self.lines):
-            if row not in members:
-                if line.strip():
-                    yield row, _describe_leftover(line)
-                continue
-            key, value, name = members[row]
-            if key.end_row != row or (value and (value.row, value.end_row) != (row, row)):
-                yield row, f"the value of {name!r} is not on the line of its key"
-            elif before := line[: key.column].strip():
-                yield row, f"an explicit key `{before}`"
-            elif value and line[key.end_column : value.column].strip() != ":":
-                yield row, _describe_leftover(line[key.end_column : value.column])
-            elif (rest := line[value.end_column if value else key.end_column :].strip()) != (
-                "" if value else ":"
-            ):
-                yield row, _describe_leftover(rest.removeprefix(":"))
-
-    def _reject_feature(self, event: yaml.Event, what: str) -> None:
-        self._fault(Reason.YAML_FEATURE, _span(event).row, what)
-
-    def _fault(self, reason: Reason, row: int, message: str, key: str = "") -> None:
-        if (reason, row, message) in self.faults:
-            return
-        self.faults.add((reason, row, message))
-        pointer = "/" + key.replace("~", "~0").replace("/", "~1") if key else ""
-        self.report.add(
-            reason, row + 2, message, at=f"/handoff{pointer}" if key and self.depth > 1 else pointer
-        )
+        case yaml.MappingStartEvent() if event.flow_style:
+            yield "a flow mapping `{…}`"
+        case yaml.SequenceStartEvent() if event.flow_style:
+            yield "a flow sequence `[…]`"
+        case yaml.ScalarEvent() if event.style in _BLOCK:
+            yield f"a block scalar `{event.style}`"
+    if anchor := getattr(event, "anchor", None):
+        yield f"an anchor `&{anchor}`"
+    if tag := getattr(event, "tag", None):
+        yield f"a tag `{tag}`"
 
 
-def _describe_leftover(text: str) -> str:
+def _faults_of_keys(scalars: Mapping[int, Sequence[yaml.ScalarEvent]]) -> Iterator[_Fault]:
+    """Yield the faults of the first text of each line, the key, and those of its value."""
+    seen: set[tuple[int, str]] = set()
+    for row, (key, *values) in sorted(scalars.items()):
+        column, name = _columns(key)[0], key.value
+        pointer = "/" + name.replace("~", "~0").replace("/", "~1")
+        at = f"/handoff{pointer}" if column else pointer
+        if name == "<<" and not key.style:
+            yield _Fault(row, Reason.YAML_FEATURE, "a merge key `<<`")
+        if not name or _NOT_ONE_LINE.search(name) or _SURROGATE.search(name):
+            message = "a key that is empty or cannot be shown"
+            yield _Fault(row, Reason.FRONT_MATTER_SHAPE, message)
+        elif (column, name) in seen:
+            yield _Fault(row, Reason.DUPLICATE_KEY, f"the key {name!r} is used twice", at)
+        seen.add((column, name))
+        for value in values:
+            if match := _SURROGATE.search(value.value):
+                message = f"U+{ord(match[0]):04X} in the value"
+                yield _Fault(row, Reason.LONE_SURROGATE, message, at)
+            if value.style not in _BLOCK and (match := _NOT_ONE_LINE.search(value.value)):
+                message = f"U+{ord(match[0]):04X} in the value"
+                yield _Fault(row, Reason.CONTROL_CHARACTER, message, at)
+
+
+def _read_lines(
+    lines: Sequence[str], scalars: Mapping[int, Sequence[yaml.ScalarEvent]], texts: dict[str, str]
+) -> Iterator[_Fault]:
+    """Fill `texts` from lines that have a key, a colon and a value each, below `handoff:`; yield
+    what else there is.
+    """
+    written = [row for row, line in enumerate(lines) if line.strip()]
+    for row in written:
+        own = scalars.get(row, ())
+        fault = _fault_of_line(lines[row], own, is_top=row == written[0])
+        if fault:
+            yield fault._replace(row=row)
+        elif row != written[0]:
+            texts[own[0].value] = own[1].value
+    if len(written) < 2:
+        yield _Fault(0, Reason.FRONT_MATTER_SHAPE, "there is no `handoff:` with a key below it")
+
+
+def _fault_of_line(
+    line: str, scalars: Sequence[yaml.ScalarEvent], *, is_top: bool
+) -> _Fault | None:
+    """Return what else a line has than a key, a colon and a value, or at the top `handoff:`."""
+    reason = Reason.FRONT_MATTER_SHAPE
+    if len(scalars) != (1 if is_top else 2):
+        return _describe_leftover(line)
+    key, last = scalars[0], scalars[-1]
+    if last.end_mark and last.start_mark and last.end_mark.line != last.start_mark.line:
+        return _Fault(0, reason, f"the value of {key.value!r} goes on in the next line")
+    (begin, colon_at), (value_at, end) = _columns(key), _columns(last)
+    before, rest = line[:begin].strip(), line[end:].strip()
+    if before:
+        return _Fault(0, Reason.YAML_FEATURE if is_top else reason, f"an explicit key `{before}`")
+    if is_top:
+        is_whole = rest == ":" and key.value == "handoff"
+        return None if is_whole else _describe_leftover(rest.removeprefix(":") or line)
+    if line[colon_at:value_at].strip() != ":":
+        return _describe_leftover(line[colon_at:value_at])
+    return _describe_leftover(rest) if rest else None
+
+
+def _describe_leftover(text: str) -> _Fault:
     shown = text.strip()[:40]
-    return f"a comment `{shown}`" if shown.startswith("#") else f"{shown!r} belongs to no key"
+    if shown.startswith("#"):
+        return _Fault(0, Reason.YAML_FEATURE, f"a comment `{shown}`")
+    message = f"{shown!r} is no `key: value` below `handoff:`"
+    return _Fault(0, Reason.FRONT_MATTER_SHAPE, message)
 
 
-def _span(event: yaml.Event) -> _Span:
+def _columns(event: yaml.Event) -> tuple[int, int]:
+    """Return where an event begins and ends in its line."""
     start, end = event.start_mark, event.end_mark
-    return (
-        _Span(start.line, start.column, end.line, end.column)
-        if start and end
-        else _Span(0, 0, 0, 0)
-    )
+    return (start.column, end.column) if start and end else (0, 0)
