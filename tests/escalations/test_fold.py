@@ -122,7 +122,7 @@ def test_a_speaker_is_called_by_the_department_of_the_task_unless_the_name_says_
 ) -> None:
     escalation = EscalationId.parse("ESC-01-02-T3")
     assert escalation
-    log = known(mode=Mode.MULTI, departments={str(escalation.task.plan): Dept.FRONTEND})
+    log = known(mode=Mode.MULTI, departments={str(escalation.task.plan): (Dept.FRONTEND,)})
     assert called(spelled, None, escalation, log) == name
 
 

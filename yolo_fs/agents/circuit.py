@@ -24,6 +24,7 @@ from yolo_fs.protocol.roster import (
     CircuitSignal,
     Health,
     Measure,
+    department_said,
 )
 
 _SHOWN = 3
@@ -224,9 +225,11 @@ def outcomes_reported(facts: PhaseFacts, seen: Iterable[AgentSign]) -> Iterator[
     rows = {row.of: row for row in MESSAGE_MEASURES}
     for sign in seen:
         task = task_of(sign.message) if sign.message else None
-        department = departments.get(str(task.plan)) if task else None
-        if department is None:
+        owners = departments.get(str(task.plan), ()) if task else ()
+        if not owners:
             continue
+        said = department_said(sign.name)
+        department = said if said in owners else owners[0]
         if sign.event == BLOCKER:
             yield OutcomeEvent(
                 sign.at, department, failed=True, what=f"task {task} is blocked", once=str(task)

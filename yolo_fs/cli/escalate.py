@@ -99,7 +99,11 @@ _BOUNDARY = click.option("--boundary", default="", help="Why it is outside your 
     _MESSAGE,
 )
 def open_(invocation: Invocation, *, message_path: str | None, to: str, **given: Any) -> Reply:
-    """Report that a task is blocked: by a `dev_blocker`, by an `escalation`, or in words."""
+    """Report that a task is blocked: by a `dev_blocker`, by an `escalation`, or in words.
+
+    Its id is ESC-NN-MM-Tk. Where two departments have a plan of that number, the frontend's is
+    ESC-fe-NN-MM-Tk and the UI/UX department's ESC-ux-NN-MM-Tk.
+    """
     request = _read_request(invocation.start, message_path, ("dev_blocker", "escalation"), given)
     if not request.task:
         raise click.UsageError("Missing option '--task', or a --message that names the task.")
@@ -175,8 +179,8 @@ def resolve(
         given,
     )
     wanted = _named(name)
-    other = request.id or (f"ESC-{request.task.replace('/', '-')}" if request.task else name)
-    if other != str(wanted):
+    other = request.id or request.task
+    if other not in ("", str(wanted), str(wanted.task)):
         raise _error_for_usage(
             Reason.NAME_MISMATCH, f"the message is about {safe(other)}, not about {wanted}"
         )

@@ -161,7 +161,7 @@ class PhaseLog:
             self._entries = ()
         return self._entries, wrong
 
-    def _departments(self) -> dict[str, Dept]:
+    def _departments(self) -> dict[str, tuple[Dept, ...]]:
         places = (
             classify(f"{self.folder}/{name}")
             for name in names_in(os.path.join(self._root, self.folder))
@@ -291,9 +291,11 @@ class Escalations:
             )
 
         self._require_task(task)
+        log = self.phase_log(find_phase(self._repository.root, task.plan.phase))
+        name = log.look().known.name_for(task, request.agent)
         return self._move(
-            EscalationId(task),
-            lambda escalation, known: opened(request, to, task, escalation, known),
+            name,
+            lambda escalation, known: opened(request, to, name, escalation, known),
             request,
         )
 
@@ -415,7 +417,7 @@ class Escalations:
                         Reason.UNKNOWN_REFERENCE, LOG, message=f"there is no {new.id}", hint=hint
                     ),
                 )
-            department = reading.known.department_of(new.id)
+            department = reading.known.department_of(new.id, new.agent)
             opened, wrong = begin(new, reading.known, department, is_known=False)
             return (*wrong, *wanting(opened, new))
         moved, wrong = advance(escalation, new, reading.known)

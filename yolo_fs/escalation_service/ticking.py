@@ -238,7 +238,8 @@ class Ticker:
         waiting: list[tuple[PhaseId, EscalationProgress]],
         tip: str,
     ) -> list[AddedLine]:
-        is_only = sum(other.id.task.plan == escalation.id.task.plan for _, other in waiting) == 1
+        of = (escalation.id.task.plan, escalation.department)
+        is_only = [(other.id.task.plan, other.department) for _, other in waiting].count(of) == 1
         told_s = int(_find_time_told(escalation).timestamp())
         for commit in history(self._repository, tip, limit=_COMMITS_LOOKED_AT):
             if commit.at_s < told_s:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.naming import purpose_of
-from yolo_fs.core.ids import GRAMMAR, EscalationId, TaskRef
+from yolo_fs.core.ids import GRAMMAR, EscalationId
 from yolo_fs.escalations.fold import Timeout
 from yolo_fs.escalations.log import (
     OVER,
@@ -215,7 +215,7 @@ def resumes(name: EscalationId, subject: str, *, is_only: bool, is_of_plan: bool
 def opened(
     request: EscalationRequest,
     to: str,
-    task: TaskRef,
+    name: EscalationId,
     escalation: EscalationProgress | None,
     known: EscalationLog,
 ) -> dict[str, Any]:
@@ -229,7 +229,7 @@ def opened(
     move = "fail" if request.fails else ""
     if is_over:
         move = "stop"
-    department = known.department_of(EscalationId(task), request.agent)
+    department = known.department_of(name, request.agent)
     path = path_of(role_of(request.agent), known.mode)
     above = target or (path[1] if len(path) > 1 else Role.SENIOR)
     attempt = escalation.attempt + int(_may_reopen(escalation)) if escalation else 1

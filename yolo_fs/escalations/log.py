@@ -18,11 +18,18 @@ from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.naming import entries_in
 from yolo_fs.artifacts.verdicts import Place
-from yolo_fs.core.ids import EscalationId
+from yolo_fs.core.ids import EscalationId, TaskRef
 from yolo_fs.core.reasons import Finding
 from yolo_fs.core.timestamps import iso, moment
 from yolo_fs.evidence.facts import PhaseFacts, texts
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Mode, Role, name_in
+from yolo_fs.protocol.departments import (
+    DEFAULT_DEPARTMENT,
+    DEPARTMENT_BY_NAME,
+    Dept,
+    Mode,
+    Role,
+    name_in,
+)
 from yolo_fs.protocol.escalation import DOWNWARD, UPWARD
 from yolo_fs.protocol.roster import AGENT_BY_NAME, department_said, plain_name, without_number
 from yolo_fs.schemas.config import EscalationRules
@@ -43,17 +50,34 @@ class EscalationLog:
     """`escalations` of the execution state: used for an escalation that the log does not have."""
     written_at: datetime | None = None
     """When the log was last written: no line counts as later, whatever time it states."""
-    departments: Mapping[str, Dept] = field(default_factory=dict)
-    """Plan → its department."""
+    departments: Mapping[str, tuple[Dept, ...]] = field(default_factory=dict)
+    """Plan → the departments that have one of that number; the first one's ids have no prefix."""
     numbers: Sequence[int] = ()
     """Line number of each line, if unreadable lines lie between them; otherwise counted."""
 
     def department_of(self, name: EscalationId, agent: str = "") -> Dept:
-        """Return whose task is blocked: as the name of the agent says that reports it, else as the
-        plan does.
+        """Return whose task is blocked: as the id says, else as the name of the agent says that
+        reports it, else as the plan does.
         """
-        said = department_said(agent)
-        return said or self.departments.get(str(name.task.plan), DEFAULT_DEPARTMENT)
+        said = department_said(name.prefix + Role.DEV) or department_said(agent)
+        return said or self._owners(name.task)[0]
+
+    def name_for(self, task: TaskRef, agent: str) -> EscalationId:
+        """Return the id under which an agent reports a task.
+
+        It has the prefix of the agent's department where that is not the first one with a plan of
+        that number, unless the department has reported the task without it already.
+        """
+        department, name = department_said(agent), EscalationId(task)
+        if department is None or department not in self._owners(task)[1:]:
+            return name
+        reported = (line.get("agent") for line in self.lines if line.get("id") == str(name))
+        if department_said(str(next(reported, ""))) is department:
+            return name
+        return EscalationId(task, DEPARTMENT_BY_NAME[department].prefix)
+
+    def _owners(self, task: TaskRef) -> tuple[Dept, ...]:
+        return self.departments.get(str(task.plan), (DEFAULT_DEPARTMENT,))
 
 
 def logged(facts: PhaseFacts) -> EscalationLog:
@@ -75,19 +99,19 @@ def mode_of(*, several: bool) -> Mode:
     return Mode.MULTI if several else Mode.SINGLE
 
 
-def departments_of(facts: PhaseFacts) -> dict[str, Dept]:
-    """Return plan → department, for each plan that `plans_of` knows."""
+def departments_of(facts: PhaseFacts) -> dict[str, tuple[Dept, ...]]:
+    """Return plan → its departments, for each plan that `plans_of` knows."""
     return departments_among(filed.place for filed in facts.of_kind("plan") if filed.lines)
 
 
-def departments_among(plans: Iterable[Place]) -> dict[str, Dept]:
-    """Return plan → department.
-
-    Of two departments with a plan of one number, the one without a prefix: the others' agents
-    say theirs.
-    """
-    in_order = sorted(plans, key=lambda place: place.path, reverse=True)
-    return {str(place.plan): Dept(place.department) for place in in_order if place.plan}
+def departments_among(plans: Iterable[Place]) -> dict[str, tuple[Dept, ...]]:
+    """Return plan → the departments with a plan of that number, the one without a prefix first."""
+    departments: dict[str, tuple[Dept, ...]] = {}
+    for place in sorted(plans, key=lambda place: place.path):
+        if place.plan:
+            known = departments.get(str(place.plan), ())
+            departments[str(place.plan)] = (*known, Dept(place.department))
+    return departments
 
 
 def role_of(spelled: object) -> Role | None:

@@ -185,6 +185,9 @@ def advance(escalation: EscalationProgress, line: LogEntry, known: EscalationLog
     if _is_foreign(escalation, line):
         message = f"{line.agent} is not in {escalation.department}, which owns this escalation"
         hint = f"{escalation.agent} holds it. Departments speak through their Leads."
+        own = known.name_for(line.id.task, line.agent)
+        if own != escalation.id:
+            hint = f"{escalation.agent} holds it. Report your own task of that number as {own}."
         return escalation, (
             finding(Reason.WRONG_LEVEL, line, "/agent", message, escalation.agent, hint),
         )

@@ -384,7 +384,9 @@ def _task_of(facts: LoopFacts, loop: LoopProgress, role: Role) -> tuple[Plan, st
     ]
     ids = {each.id for each in plans}
     known = {
-        str(each.id.task): each for each in as_committed(facts.phase) if each.id.task.plan in ids
+        (each.department, str(each.id.task)): each
+        for each in as_committed(facts.phase)
+        if each.id.task.plan in ids
     }
     if any(
         each.is_open and each.origin is role and loop.department in (None, each.department)
@@ -393,12 +395,13 @@ def _task_of(facts: LoopFacts, loop: LoopProgress, role: Role) -> tuple[Plan, st
         return None
     every = ((each, f"{each.id}/{line.get('id')}") for each in plans for line in each.tasks)
     named = [(each, name) for each, name in every if task is None or str(task) == name]
-    free = [
-        candidate
-        for candidate in named
-        if candidate[1] not in known or not known[candidate[1]].is_open
-    ]
-    return min(free, key=lambda named: _rank_task(known.get(named[1]), loop), default=None)
+
+    def escalation_of(candidate: tuple[Plan, str]) -> EscalationProgress | None:
+        plan, task = candidate
+        return known.get((plan.department, task))
+
+    free = [each for each in named if not (open_ := escalation_of(each)) or not open_.is_open]
+    return min(free, key=lambda each: _rank_task(escalation_of(each), loop), default=None)
 
 
 def _rank_task(known: EscalationProgress | None, loop: LoopProgress) -> int:

@@ -204,7 +204,9 @@ FindingName = Annotated[str, _require_pattern(r"^C[1-9][0-9]*$", "C1", "finding 
 EscalationName = Annotated[
     str,
     _require_pattern(
-        r"^ESC-[0-9]{2}-[0-9]{2}-T[1-9][0-9]*$", "ESC-01-02-T3", "escalation id ESC-NN-MM-Tk"
+        r"^ESC-(fe-|ux-)?[0-9]{2}-[0-9]{2}-T[1-9][0-9]*$",
+        "ESC-01-02-T3",
+        "escalation id ESC-NN-MM-Tk",
     ),
 ]
 Commit = Annotated[

@@ -150,7 +150,7 @@ class EscalationEntry(Shape):
     """One escalation in the execution state."""
 
     id: EscalationName
-    """`ESC-NN-MM-Tk`."""
+    """`ESC-NN-MM-Tk`; with `fe-` or `ux-` for another department's task of that number."""
     task: TaskPath
     """Blocked task."""
     plan: PlanName
@@ -176,7 +176,7 @@ class EscalationEntry(Shape):
     def names_agree(self) -> object:
         """The id, the task and the plan name one task."""
         plan, _, number = self.task.partition("/")
-        if self.plan == plan and self.id == f"ESC-{plan}-{number}":
+        if self.plan == plan and self.id.endswith(f"-{plan}-{number}"):
             return None
         return fault(
             Reason.NAME_MISMATCH,

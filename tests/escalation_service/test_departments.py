@@ -1,0 +1,128 @@
+"""Two departments with a plan of one number: each has escalations of its own for the same task number."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.teams import Team
+from yolo_fs.cli.main import run
+from yolo_fs.core.reasons import Exit
+
+PHASE = ".yolo-planning/phases/01-auth"
+LOG = f"{PHASE}/escalation.jsonl"
+SAYS = ("--evidence", "seen", "--recommendation", "decide")
+
+Ask = Callable[..., tuple[int, dict[str, Any]]]
+
+
+@pytest.fixture
+def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
+    """A backend and a frontend with a plan 01-01 each; both are blocked at their task T1."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    team = Team.of_three(tmp_path / "work tree")
+    team.plan_one()
+    plan = (team.examples / "plan/ok/first_wave.jsonl").read_text()
+    team.artifact("fe-01-01.plan.jsonl", plan.replace("src/auth/", "src/page/"))
+    team.once()
+    return team
+
+
+@pytest.fixture
+def ask(team: Team, capsys: pytest.CaptureFixture[str]) -> Ask:
+    def asked(*words: str) -> tuple[int, dict[str, Any]]:
+        capsys.readouterr()
+        code = run([*words, "--json", "-C", str(team.root)])
+        return code, json.loads(capsys.readouterr().out)
+
+    return asked
+
+
+def report(ask: Ask, agent: str, reason: str) -> tuple[int, dict[str, Any]]:
+    return ask(
+        "escalate", "open", "--as", agent, "--task", "01-01/T1", "--reason", reason, *SAYS
+    )  # fmt: skip
+
+
+def standings(ask: Ask) -> dict[str, tuple[str, str]]:
+    (listed,) = ask("escalate", "list")[1]["data"].values()
+    return {each["id"]: (each["department"], each["standing"]) for each in listed}
+
+
+def test_each_department_reports_its_own_task_of_one_number(team: Team, ask: Ask) -> None:
+    assert report(ask, "dev", "the key is missing")[0] == Exit.DONE
+    code, answer = report(ask, "fe-dev", "which blue?")
+    assert (code, answer["findings"]) == (Exit.DONE, [])
+    assert answer["data"]["line"]["id"] == "ESC-fe-01-01-T1"
+    assert answer["data"]["line"]["tgt"] == "fe-senior"
+    assert standings(ask) == {
+        "ESC-01-01-T1": ("backend", "rising"),
+        "ESC-fe-01-01-T1": ("frontend", "rising"),
+    }
+    team.once()
+    assert team.git("status", "--porcelain", "--", LOG) == "", "it is committed like any artifact"
+    state = json.loads((team.root / PHASE / ".execution-state.json").read_text())
+    assert [(each["id"], each["task"]) for each in state["escalations"]] == [
+        ("ESC-01-01-T1", "01-01/T1"),
+        ("ESC-fe-01-01-T1", "01-01/T1"),
+    ]
+    assert ask("validate")[0] == Exit.DONE
+    inbox = [each["id"] for each in ask("inbox")[1]["data"]]
+    assert not [each for each in inbox if each.startswith("ESC")], "a Senior each is asked first"
+
+
+def test_an_answer_and_a_commit_end_the_one_that_they_name(team: Team, ask: Ask) -> None:
+    report(ask, "dev", "the key is missing")
+    report(ask, "fe-dev", "which blue?")
+    told = ask("escalate", "resolve", "ESC-fe-01-01-T1", "--as", "fe-senior", "--decision", "navy")
+    assert told[0] == Exit.DONE
+    assert standings(ask) == {
+        "ESC-01-01-T1": ("backend", "rising"),
+        "ESC-fe-01-01-T1": ("frontend", "descending"),
+    }
+    team.file("src/page/tokens.ts", "export {}\n")
+    team.user_commits("feat(01-01): T1 paint it navy", "src/page/tokens.ts")
+    ask("escalate", "tick")
+    assert standings(ask) == {
+        "ESC-01-01-T1": ("backend", "rising"),
+        "ESC-fe-01-01-T1": ("frontend", "resolved"),
+    }
+
+
+def test_a_progress_message_names_the_task_of_either(team: Team, ask: Ask, tmp_path: Path) -> None:
+    report(ask, "fe-dev", "which blue?")
+    ask("escalate", "resolve", "ESC-fe-01-01-T1", "--as", "fe-senior", "--decision", "navy")
+    team.file("src/page/tokens.ts", "export {}\n")
+    commit = team.user_commits("feat(01-01): T1 paint it navy", "src/page/tokens.ts")
+    progress = {"type": "dev_progress", "task": "01-01/T1", "plan_id": "01-01", "commit": commit[:12],
+                "status": "complete", "concerns": []}  # fmt: skip
+    message = tmp_path / "progress.json"
+    message.write_text(json.dumps(progress))
+    code, answer = ask(
+        "escalate", "resolve", "ESC-fe-01-01-T1", "--as", "fe-dev", "--message", str(message)
+    )
+    assert (code, answer["findings"]) == (Exit.DONE, [])
+    assert standings(ask)["ESC-fe-01-01-T1"] == ("frontend", "resolved")
+
+
+def test_a_line_under_the_other_departments_id_is_told_its_own(team: Team, ask: Ask) -> None:
+    report(ask, "dev", "the key is missing")
+    code, answer = ask(
+        "escalate", "raise", "ESC-01-01-T1", "--as", "fe-senior", "--reason", "blue?", *SAYS
+    )
+    assert code == Exit.FINDINGS
+    assert "as ESC-fe-01-01-T1" in answer["findings"][0]["hint"]
+
+
+def test_what_was_reported_without_a_prefix_goes_on_without_it(team: Team, ask: Ask) -> None:
+    line = {"id": "ESC-01-01-T1", "dt": "2026-02-19T11:00:00Z", "agent": "fe-dev", "reason": "which blue?", "sb": "s",
+            "tgt": "fe-senior", "sev": "blocking", "st": "open"}  # fmt: skip
+    team.file(LOG, json.dumps(line) + "\n")
+    told = ask("escalate", "resolve", "ESC-01-01-T1", "--as", "fe-senior", "--decision", "navy")
+    assert told[0] == Exit.DONE
+    assert report(ask, "fe-dev", "navy fails")[1]["data"]["line"]["id"] == "ESC-01-01-T1"
+    assert standings(ask) == {"ESC-01-01-T1": ("frontend", "rising")}
