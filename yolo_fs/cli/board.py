@@ -22,6 +22,7 @@ from yolo_fs.core.reasons import counted, safe, shortened
 from yolo_fs.core.timestamps import local
 from yolo_fs.escalations.log import EscalationProgress
 from yolo_fs.evidence.facts import PlanStanding, PlanStatus
+from yolo_fs.phase.phase import act_of
 from yolo_fs.phase.progress import DepartmentStatus, Next, PhaseStatus, StepStanding, StepStatus
 from yolo_fs.progress.board import Board, PhaseBoard, tasks_done
 from yolo_fs.protocol.gates import Outcome
@@ -212,9 +213,10 @@ def _draw_phase(console: Console, phase: PhaseBoard, *, verbose: bool) -> None:
 
 
 def _draw_escalation(console: Console, escalation: EscalationProgress) -> None:
-    held = f"{escalation.agent} holds it since {local(escalation.since)}"
-    standing = held if escalation.is_open else "resolved"
-    line = f"  escalation {escalation.id}: {standing}; {escalation.owed or escalation.decision}"
+    line = f"  escalation {escalation.id}: resolved; {escalation.decision}"
+    if escalation.is_open:
+        since, does = local(escalation.since), act_of(escalation)[0]
+        line = f"  escalation {escalation.id}: {escalation.agent} holds it since {since} and {does}"
     console.print(safe(line, 500), style="yellow")
 
 

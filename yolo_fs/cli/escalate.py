@@ -19,6 +19,7 @@ from yolo_fs.escalation_service.ticking import AddedLine, Ticker
 from yolo_fs.escalations.lines import EscalationRequest, request_of
 from yolo_fs.escalations.log import EscalationProgress, EscalationStage, as_json
 from yolo_fs.git.repository import Repository
+from yolo_fs.phase.phase import act_of
 from yolo_fs.system.journal import Journal
 from yolo_fs.system.readers import read_object
 from yolo_fs.system.text_checks import Limits
@@ -351,14 +352,14 @@ def _lines(escalation: EscalationProgress) -> Iterator[str]:
         f"{escalation.agent} holds it {since}, attempt "
         f"{escalation.attempt}"
     )
-    yield safe(
-        f"owed: {escalation.owed}"
-        + (
-            f"; answer due by {local(escalation.deadline)}, then it moves up"
-            if escalation.deadline
-            else ""
-        )
-    )
+    does, command = act_of(escalation)
+    yield safe(f"next: {escalation.agent} {does}", 500)
+    if escalation.deadline:
+        rises = escalation.silent_to is not escalation.holder
+        then = "it moves up" if rises else "a reminder is sent"
+        yield f"due by {local(escalation.deadline)}, then {then}"
+    if command:
+        yield f"run: {command}"
     if escalation.decision:
         yield safe(f"decision: {escalation.decision}")
 

@@ -27,6 +27,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.moments.inbox import COMMAND_LENGTH, TOLD_ELSEWHERE
 from yolo_fs.moments.moment import PastMoment, PresentMoment, stamp
 from yolo_fs.phase.gate_status import GateStatus
+from yolo_fs.phase.phase import act_of
 from yolo_fs.phase.progress import DepartmentStatus
 from yolo_fs.progress.board import PhaseBoard
 from yolo_fs.progress.drift import FORGED, WorkTreeNotes
@@ -191,8 +192,10 @@ def _in_the_way(seen: PresentMoment, item_ids: set[str], most_drifts: int) -> It
     for phase in seen.team.phases if seen.team else ():
         for escalation in phase.escalations:
             if escalation.is_open and escalation.holder is not Role.USER:
-                sentence = f"  ! {escalation.id}: {escalation.agent} holds it; {escalation.owed}"
-                yield ScreenLine(sentence, "yellow")
+                does, command = act_of(escalation)
+                yield ScreenLine(f"  ! {escalation.agent} {does}", "yellow")
+                if command:
+                    yield ScreenLine(f"    {command}", is_command=True)
     yield from _wanted_beside(seen.beside, most_drifts)
     for stall in seen.crew.stalls if seen.crew else ():
         yield ScreenLine(f"  ! stalled: {stall}", "red")
