@@ -224,8 +224,7 @@ def means(item: Item, target: Target, actor: Actor) -> bool:
 
 NO_UX_FOR_BACKEND = (
     "Backend agents NEVER read UI/UX artifacts directly. Frontend relays relevant "
-    "information via handoff artifacts "
-    "only. Rule: Cross-Department Context Isolation."
+    "information via handoff artifacts only. Rule: Cross-Department Context Isolation."
 )
 _COMPILED = re.compile(r"\.ctx-(?P<agent>[a-z-]+)\.toon")
 _ISOLATION = "Rule: Context Isolation."

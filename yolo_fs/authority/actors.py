@@ -268,8 +268,7 @@ def _error_for_unknown_agent(name: str, where: str = "") -> YoloError:
 
 LEADS_ONLY = (
     "Cross-department communication goes through department Leads only. Individual agents "
-    "NEVER message across "
-    "department boundaries. Rule: Department Escalation."
+    "NEVER message across department boundaries. Rule: Department Escalation."
 )
 NO_UX_TO_BACKEND = (
     "Backend and UI/UX never write to each other directly: Frontend relays relevant information. "

@@ -118,8 +118,7 @@ def _finding(place: Place, record: LostRecord, added: LoggedCommit | None) -> Fi
     if not place.artifact.append_only:
         hint += (
             f" If it is meant to go: yolo-fs decide supersede {shlex.quote(place.path)} "
-            f"{shlex.quote(record.name)}"
-            " --as AGENT --reason …"
+            f"{shlex.quote(record.name)} --as AGENT --reason …"
         )
     message = f"{record.name}{whose} is missing{where}"
     expected = "every record that the branch has, with what is new"

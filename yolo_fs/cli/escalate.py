@@ -349,8 +349,7 @@ def _lines(escalation: EscalationProgress) -> Iterator[str]:
     since = f"since {local(escalation.since)}"
     yield safe(
         f"{escalation.id} {escalation.severity}, {escalation.standing}: "
-        f"{escalation.agent} holds it {since}, attempt "
-        f"{escalation.attempt}"
+        f"{escalation.agent} holds it {since}, attempt {escalation.attempt}"
     )
     does, command = act_of(escalation)
     yield safe(f"next: {escalation.agent} {does}", 500)

@@ -255,8 +255,7 @@ def _show_plan(console: Console, plan_totals: PlanTotals) -> None:
     )
     done = (
         f"{plan_totals.tasks_completed} of {len(plan_totals.plan.tasks)} tasks, "
-        f"{len(plan_totals.commits)} "
-        f"commits, {len(plan_totals.files)} files"
+        f"{len(plan_totals.commits)} commits, {len(plan_totals.files)} files"
     )
     console.print(
         f"  plan {plan_totals.plan.id} {plan_totals.plan.department} {plan_totals.status}: "

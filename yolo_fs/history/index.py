@@ -442,8 +442,7 @@ class HistoryIndex:
         """Return the commits whose scope names a plan, oldest first."""
         query = (
             f"select {_COMMIT} join named n on n.row = c.row"
-            " where n.kind = 'work' and n.key = ? and +c.position <= ?"
-            f" order by {_OLDEST_FIRST}"
+            f" where n.kind = 'work' and n.key = ? and +c.position <= ? order by {_OLDEST_FIRST}"
         )
         return tuple(self._commits(query, plan))
 
@@ -487,8 +486,7 @@ class HistoryIndex:
     def _count_work(self, plan: str) -> tuple[Any, ...]:
         """Return one row: how many commits name a plan, and their last position."""
         query = (
-            "select count(*), max(c.position) from named n"
-            " join commits c on c.row = n.row"
+            "select count(*), max(c.position) from named n join commits c on c.row = n.row"
             " where n.kind = 'work' and n.key = ? and +c.position <= ?"
         )
         return self._cached(plan, "mark", lambda: tuple(self._rows(query, plan)))

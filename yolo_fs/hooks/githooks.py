@@ -388,8 +388,7 @@ _LEFTHOOK = (
 )
 _SNIPPETS = {
     ".pre-commit-config.yaml": "To be sure, add the hooks of .pre-commit-hooks.yaml, or run "
-    "'yolo-fs hooks install' "
-    "after 'pre-commit install'.",
+    "'yolo-fs hooks install' after 'pre-commit install'.",
     **{
         f"{dot}lefthook.{end}": _LEFTHOOK
         for dot in ("", ".")

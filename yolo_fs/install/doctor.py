@@ -533,47 +533,16 @@ def _commit(repository: Repository) -> Iterator[Symptom]:
 
 
 LOOKS: tuple[Look, ...] = (
-    _check_git_version,
-    _check_safety,
-    _check_file_system,
-    _check_planning_tree,
-    _check_beginning,
-    _check_nested_trees,
-    _check_misplaced,
-    _configuration,
-    _branch,
-    _check_history,
-    _check_locks,
-    _index,
-    _check_leftovers,
-    _check_own_files,
-    _check_artifacts,
-    _names,
-    _team,
-    _merge_driver,
-    _claims,
-    _check_storage,
-    _clock,
-    _check_hooks_fully,
-    _commit,
-    _daemon,
-)
+    _check_git_version, _check_safety, _check_file_system, _check_planning_tree, _check_beginning,
+    _check_nested_trees, _check_misplaced, _configuration, _branch, _check_history, _check_locks,
+    _index, _check_leftovers, _check_own_files, _check_artifacts, _names, _team, _merge_driver,
+    _claims, _check_storage, _clock, _check_hooks_fully, _commit, _daemon,
+)  # fmt: skip
 HEALTH: tuple[Look, ...] = (
-    _check_safety,
-    _check_planning_tree,
-    _check_near_root,
-    _check_storage,
-    _check_command_settings,
-    _check_ignored_settings,
-    _check_locks,
-    _check_durable_files,
-    _hooks,
-    _hosts,
-    _merge_driver,
-    _claims,
-    _check_stuck_files,
-    _check_running_daemon,
-)
+    _check_safety, _check_planning_tree, _check_near_root, _check_storage, _check_command_settings,
+    _check_ignored_settings, _check_locks, _check_durable_files, _hooks, _hosts, _merge_driver,
+    _claims, _check_stuck_files, _check_running_daemon,
+)  # fmt: skip
 """Checks for what blocks a commit, a hook or a notification until it is repaired.
 An obstacle such as a merge, and what the team waits for, are shown by each surface itself.
 """

@@ -298,15 +298,9 @@ def _question(line: Mapping[str, Any]) -> str:
 
 
 SOURCES = (
-    _progress_of_questionary,
-    _critique,
-    code_reviews,
-    qa_remediations,
-    gate_remediations,
-    _research,
-    _delivery,
-    _progress_of_feedback,
-)
+    _progress_of_questionary, _critique, code_reviews, qa_remediations, gate_remediations,
+    _research, _delivery, _progress_of_feedback,
+)  # fmt: skip
 """In the order of the workflow."""
 
 

@@ -358,8 +358,7 @@ class Tools:
         if bare and agent and bare_name(agent) != bare:
             raise ToolRefusedError(
                 f"out_of_lane: this server speaks for {safe(self._agent)} alone, not for "
-                f"{safe(agent)}"
-                "\nNext: leave `agent` out."
+                f"{safe(agent)}\nNext: leave `agent` out."
             )
         return self._agent or agent
 

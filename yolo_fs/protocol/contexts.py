@@ -144,12 +144,9 @@ _REQS = Section(
     (Column("id", ("id",)), Column("title", ("t",), Cut.REQUIREMENTS)),
 )  # fmt: skip
 _RESEARCH = Section(
-    "research",
-    Feed.RECORDS,
-    ("research",),
-    (*_columns("q"), *_columns("finding", cut=Cut.PROSE)),
+    "research", Feed.RECORDS, ("research",), (*_columns("q"), *_columns("finding", cut=Cut.PROSE)),
     only=Only.ANSWERED,
-)
+)  # fmt: skip
 _CODEBASE = Section(
     "codebase", Feed.FILES,
     ("codebase/INDEX.md", "codebase/ARCHITECTURE.md", "codebase/PATTERNS.md",
@@ -167,12 +164,9 @@ _DEPT_CONTEXT = Section(
     form=SectionForm.VALUE, source=_RECEIVES,
 )  # fmt: skip
 _DESIGN_REF = Section(
-    "design_handoff",
-    Feed.FILES,
-    ("{phase}/design-handoff.jsonl",),
-    form=SectionForm.VALUE,
+    "design_handoff", Feed.FILES, ("{phase}/design-handoff.jsonl",), form=SectionForm.VALUE,
     departments=(Dept.FRONTEND,),
-)
+)  # fmt: skip
 _HANDED = "document 000 (dept-handoff.jsonl), document 002 (UX handoff artifacts)"
 _DEPT_HANDOFF = Section(
     "dept_handoff",
@@ -194,12 +188,9 @@ _PHASE_HANDOFF = Section(
     source="document 000 (phase-handoff.jsonl)",
 )  # fmt: skip
 _API_REF = Section(
-    "api_contracts",
-    Feed.FILES,
-    ("{phase}/api-contracts.jsonl",),
-    form=SectionForm.VALUE,
+    "api_contracts", Feed.FILES, ("{phase}/api-contracts.jsonl",), form=SectionForm.VALUE,
     departments=(Dept.FRONTEND,),
-)
+)  # fmt: skip
 _TOKENS = Section(
     "design_tokens", Feed.RECORDS, ("design-tokens",),
     (*_columns("name", "val"), *_columns("sem", cut=Cut.PROSE)), departments=(Dept.FRONTEND,),
@@ -212,28 +203,17 @@ _TEST_RESULTS = Section(
     "test_results", Feed.RECORDS, ("test-results",), _columns("plan", "phase", "tc", "ps", "fl")
 )
 _TEST_PLAN = Section(
-    "test_plan",
-    Feed.RECORDS,
-    ("test-plan",),
-    _columns("id", "tf", "tc", "red", "plan"),
+    "test_plan", Feed.RECORDS, ("test-plan",), _columns("id", "tf", "tc", "red", "plan"),
     source=_RECEIVES,
-)
+)  # fmt: skip
 _PRIOR_PLANS = Section(
-    "prior_plans",
-    Feed.RECORDS,
-    ("summary",),
-    (_OWN, *_columns("s", "t", "fm")),
-    reach=Reach.PRIOR,
+    "prior_plans", Feed.RECORDS, ("summary",), (_OWN, *_columns("s", "t", "fm")), reach=Reach.PRIOR,
     cut=Cut.PRIOR,
-)
+)  # fmt: skip
 _PRIOR_SUMMARIES = Section(
-    "prior_summaries",
-    Feed.RECORDS,
-    ("summary",),
-    (_OWN, *_columns("s", "t", "fm")),
-    reach=Reach.EARLIER,
-    cut=Cut.PRIOR,
-)
+    "prior_summaries", Feed.RECORDS, ("summary",), (_OWN, *_columns("s", "t", "fm")),
+    reach=Reach.EARLIER, cut=Cut.PRIOR,
+)  # fmt: skip
 _LEADS_SUMMARIES = Section(
     "prior_plans", Feed.RECORDS, ("summary",), (_OWN, *_columns("s", "tc", "tt", "fm", "dv")),
     reach=Reach.PRIOR, cut=Cut.PRIOR, source=_RECEIVES,
@@ -248,18 +228,15 @@ _CONVENTIONS = Section(
 )  # fmt: skip
 _TAGS = Section("conventions", Feed.CONVENTIONS, ("conventions.json",), _columns("category"))
 _DEPT_CONVENTIONS = Section(
-    "dept_conventions",
-    Feed.TEXT,
-    ("departments/{department}.toon",),
-    form=SectionForm.NESTED,
+    "dept_conventions", Feed.TEXT, ("departments/{department}.toon",), form=SectionForm.NESTED,
     cut=Cut.PROSE,
-)
+)  # fmt: skip
 _TASKS = (
     Column("id", ("id",)),
     Column("action", ("a",)),
     Column("files", ("f",)),
     Column("done", ("done",)),
-)
+)  # fmt: skip
 _RESULTS = Section(
     "department_results", Feed.RECORDS, ("*department-result*.jsonl",),
     (Column("department", ("department", "dept")), Column("result", ("result", "r")),

@@ -109,16 +109,9 @@ class Department(NamedTuple):
 
 
 _NINE = (
-    Role.ARCHITECT,
-    Role.LEAD,
-    Role.SENIOR,
-    Role.DEV,
-    Role.TESTER,
-    Role.QA,
-    Role.QA_CODE,
-    Role.SECURITY,
-    Role.DOCUMENTER,
-)
+    Role.ARCHITECT, Role.LEAD, Role.SENIOR, Role.DEV, Role.TESTER, Role.QA, Role.QA_CODE,
+    Role.SECURITY, Role.DOCUMENTER,
+)  # fmt: skip
 _DESIGN_FOLDERS = ("design/", "wireframes/", "design-tokens/")
 _TOOL_FOLDERS = ("scripts/", "agents/", "hooks/", "config/")
 

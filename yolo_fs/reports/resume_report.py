@@ -166,8 +166,7 @@ def _format_phase_line(report: PhaseReport | None) -> tuple[str, ...]:
     return (
         (
             f"phase: {summary['phase']}  step: {summary['step']}  status: "
-            f"{summary['status']}  plans: "
-            f"{summary['percent']} %"
+            f"{summary['status']}  plans: {summary['percent']} %"
         ),
     )
 

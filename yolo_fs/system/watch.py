@@ -80,14 +80,9 @@ class Doubt(StrEnum):
 
 
 _EVENTS: list[type[FileSystemEvent]] = [
-    FileClosedEvent,
-    FileMovedEvent,
-    FileCreatedEvent,
-    FileDeletedEvent,
-    DirMovedEvent,
-    DirCreatedEvent,
-    DirDeletedEvent,
-]
+    FileClosedEvent, FileMovedEvent, FileCreatedEvent, FileDeletedEvent, DirMovedEvent,
+    DirCreatedEvent, DirDeletedEvent,
+]  # fmt: skip
 """Never Opened, ClosedNoWrite or Modified: walking 20,000 directories would then overflow the
 queue, and the answer to the overflow is to walk again."""
 

@@ -462,15 +462,9 @@ OVERRIDES = OwnNote(
     )
 )
 NOTES = (
-    AUTOFIXED,
-    CLAIMS,
-    COMPANY_RUNS,
-    CREW_CLOCK,
-    CREW_TOLD,
-    ESCALATION_CLOCK,
-    OVERRIDES,
+    AUTOFIXED, CLAIMS, COMPANY_RUNS, CREW_CLOCK, CREW_TOLD, ESCALATION_CLOCK, OVERRIDES,
     VERIFICATIONS,
-)
+)  # fmt: skip
 ACCEPTED = OwnFile("handoff-accepted.json", {"stamps": dict, "roles": [str]})
 _OTHERS = (
     OwnFile("agents.jsonl", loss="the agents' signs of life so far"),
