@@ -28,7 +28,6 @@ ROW = """\
     Artifact(
         kind="recipe-example",
         file="{dept}recipe-example.jsonl",
-        subjects=_OF_PHASE,
         source="document 002",
         body=("lines.recipe_example.RecipeExample",),
         checks=(Check.UNIQUE_IDS,),

@@ -141,10 +141,10 @@ class Artifact(NamedTuple):
     file: str
     """File name, with gaps: `{dept}` for the prefix of a department, `{plan}` for `NN-MM`, `{NN}`
     for the phase's number, `{department}` for the name of one."""
-    subjects: tuple[Subject, ...]
-    """Possible commit subjects; `naming` selects one."""
     source: str
     """Section of the requirement document, or of the protocol, that defines this row."""
+    subjects: tuple[Subject, ...] = (Subject("docs({phase}): {artifact}"),)
+    """Possible commit subjects; `naming` selects one."""
     format: Format = Format.JSONL
     header: str = ""
     """Shape of the object, or of line 1, named below `yolo_fs.schemas`; a JSONL artifact with a
@@ -271,7 +271,6 @@ def required_keys(shape: type[Shape]) -> frozenset[str]:
     return frozenset(field.alias or name for name, field in fields if field.is_required())
 
 
-_OF_PHASE = (Subject("docs({phase}): {artifact}"),)
 _OF_PROJECT = (Subject("chore(state): {artifact}"),)
 """Files of the planning root belong to no phase; their commits have the scope `state`."""
 
@@ -281,7 +280,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
         kind="analysis",
         file="analysis.json",
         format=Format.JSON,
-        subjects=_OF_PHASE,
         source="document 002, Agent Roster",
         header="lines.product.Analysis",
     ),
@@ -289,7 +287,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
         kind="discovery",
         file="discovery.json",
         format=Format.JSON,
-        subjects=_OF_PHASE,
         source="the reference scripts",
         header="lines.product.Discovery",
     ),
@@ -297,7 +294,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
         kind="roadmap-plan",
         file="roadmap-plan.json",
         format=Format.JSON,
-        subjects=_OF_PHASE,
         source="document 002, Agent Roster",
         header="lines.product.RoadmapPlan",
         step="po",
@@ -334,7 +330,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
         kind="context",
         file="{NN}-CONTEXT-{department}.md",
         format=Format.TEXT,
-        subjects=_OF_PHASE,
         source="document 002, Cross-Department Context Isolation",
     ),
     # Steps 1 to 3.
@@ -499,7 +494,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="gaps",
         file="{dept}gaps.jsonl",
-        subjects=_OF_PHASE,
         source="the reference scripts",
         body=("lines.review.Gap",),
         checks=(Check.UNIQUE_IDS,),
@@ -510,7 +504,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="qa-gate-results",
         file=".qa-gate-results.jsonl",
-        subjects=_OF_PHASE,
         source="the reference scripts",
         body=(
             "lines.quality.ScriptGate",
@@ -574,7 +567,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="phase-handoff",
         file="phase-handoff.jsonl",
-        subjects=_OF_PHASE,
         source="document 000, phase-handoff.jsonl",
         header="messages.departments.PhaseHandoff",
         checks=(Check.PHASE,),
@@ -583,7 +575,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
         kind="dept-handoff",
         file="dept-handoff.jsonl",
         sent_by=(Role.LEAD,),
-        subjects=_OF_PHASE,
         source="document 000, dept-handoff.jsonl",
         body=("messages.departments.DeptHandoff",),
         merge_strategy=MergeStrategy.BY_ID,
@@ -593,7 +584,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
         made_by=Dept.UIUX,
         file="design-handoff.jsonl",
         sent_by=(Role.LEAD,),
-        subjects=_OF_PHASE,
         source="document 000, design_handoff",
         body=("messages.departments.DesignHandoff", "lines.product.ComponentHandoff"),
         merge_strategy=MergeStrategy.BY_ID,
@@ -602,7 +592,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
         kind="design-tokens",
         made_by=Dept.UIUX,
         file="design-tokens.jsonl",
-        subjects=_OF_PHASE,
         source="document 000, design_handoff",
         body=("lines.product.DesignToken",),
         merge_strategy=MergeStrategy.BY_ID,
@@ -611,7 +600,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
         kind="component-specs",
         made_by=Dept.UIUX,
         file="component-specs.jsonl",
-        subjects=_OF_PHASE,
         source="document 000, design_handoff",
         body=("lines.product.ComponentSpec",),
         merge_strategy=MergeStrategy.BY_ID,
@@ -620,7 +608,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
         kind="user-flows",
         made_by=Dept.UIUX,
         file="user-flows.jsonl",
-        subjects=_OF_PHASE,
         source="document 000, design_handoff",
         body=("lines.product.UserFlowLine",),
         checks=(Check.UNIQUE_IDS,),
@@ -629,7 +616,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="api-contracts",
         file="api-contracts.jsonl",
-        subjects=_OF_PHASE,
         source="document 000, api_contract",
         body=("messages.departments.ApiContract", "lines.product.EndpointContract"),
         merge_strategy=MergeStrategy.BY_ID,
@@ -647,7 +633,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="decisions",
         file="decisions.jsonl",
-        subjects=_OF_PHASE,
         source="the reference scripts",
         body=("lines.findings.LoggedDecision",),
         checks=(Check.REFERENCES,),
@@ -657,7 +642,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="escalation",
         file="escalation.jsonl",
-        subjects=_OF_PHASE,
         source="the reference scripts",
         body=("lines.escalation.EscalationMessageLine", "lines.escalation.EscalationLine"),
         checks=(Check.RISING_TIME,),
@@ -667,7 +651,6 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="debug-report",
         file="debug-report.jsonl",
-        subjects=_OF_PHASE,
         source="document 002, Agent Roster; document 000, debugger_report",
         body=("messages.team.DebuggerReport", "lines.findings.DebugReport"),
         merge_strategy=MergeStrategy.BY_ID,
