@@ -236,12 +236,15 @@ class Validator:
         """Check a file; it is read from `root` without following a link below it."""
         data = WorkTree(root, self.max_bytes).content(below)
         location = self._locate(os.path.join(root, below))
+        return self._check(shown, data, location, self._look_from(location, root))
+
+    def _look_from(self, location: InTree | None, root: str) -> WorkTree:
+        """Return what lies beside a file; `root`: where it is in no planning tree."""
         tree_root = location.root if location else root
         commits_exist = assume_commits_exist
         if self._repository and os.path.realpath(tree_root) == self._repository.root:
             commits_exist = self._repository.commits_may_exist
-        snapshot = WorkTree(tree_root, self.max_bytes, commits_exist)
-        return self._check(shown, data, location, snapshot)
+        return WorkTree(tree_root, self.max_bytes, commits_exist)
 
     def _locate(self, full: str) -> InTree | None:
         """Return the place of a file in its planning tree; for a HANDOFF.md, anywhere."""
@@ -269,12 +272,8 @@ class Validator:
     def again(self, full: str, shown: str, data: bytes) -> CheckedFile:
         """Check a file as if it had this content."""
         location = self._locate(full)
-        tree_root = location.root if location else os.path.dirname(full)
-        look_up = assume_commits_exist
-        if self._repository and os.path.realpath(tree_root) == self._repository.root:
-            look_up = self._repository.commits_may_exist
-        snapshot = WorkTree(tree_root, self.max_bytes, look_up)
-        return self._check(shown, data, location, snapshot)
+        beside = self._look_from(location, os.path.dirname(full))
+        return self._check(shown, data, location, beside)
 
     def with_records(self, full: str, data: bytes) -> bytes:
         """Return a content of a file with its lost records of the branch restored."""
