@@ -63,8 +63,6 @@ _LONGEST_INSERT = 127
 _LONGEST_COPY = 0xFFFF
 _COPY = bytes([0b1011_1111])
 """Copy, with four bytes of offset and two of size."""
-_FAR = 1 << 31
-"""Offsets from here on are stored in a separate table of the index."""
 
 
 class Pack(NamedTuple):
@@ -113,19 +111,14 @@ def _index(entries: Sequence[_IndexEntry], pack: bytes, object_format: ObjectFor
     counts = [0] * 256
     for entry in entries:
         counts[entry.oid[0]] += 1
-    far = [entry.offset for entry in entries if entry.offset >= _FAR]
-    places = (
-        _FAR | far.index(entry.offset) if entry.offset >= _FAR else entry.offset
-        for entry in entries
-    )
     index = b"".join(
         (
             _INDEX_SIGN,
             struct.pack(">256I", *accumulate(counts)),
             *(entry.oid for entry in entries),
             struct.pack(f">{len(entries)}I", *(entry.checksum for entry in entries)),
-            struct.pack(f">{len(entries)}I", *places),
-            struct.pack(f">{len(far)}Q", *far),
+            # signed: an offset from 2 GiB on would need a further table, and a chunk never has it
+            struct.pack(f">{len(entries)}i", *(entry.offset for entry in entries)),
             pack,
         )
     )
