@@ -42,9 +42,10 @@ NAMES = (
     "observer",
     "libraries",
     "runner",
+    "writers",
 )
 OVERVIEW = "goals"
-APART = ("mcp", "swarm", "faults", "observer", "libraries", "runner")
+APART = ("mcp", "swarm", "faults", "observer", "libraries", "runner", "writers")
 """What takes long: run by its own name alone."""
 
 

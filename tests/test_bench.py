@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import peers, repositories, rounds, table
+from bench import peers, repositories, rounds, table, writers
 from bench.__main__ import APART, NAMES, run
 from bench.faults import FAULTS
 from bench.goals import overview
@@ -179,3 +179,13 @@ def test_tables_are_aligned_markdown() -> None:
         "| a        | 1.00 |",
         "| long one | 10.0 |",
     ]
+
+
+@pytest.mark.sampled(3)
+def test_whatever_collects_garbage_what_we_store_is_there_at_the_first_try(
+    options: Options,
+) -> None:
+    table_of_writers, _ = run("writers", options)
+    ours = [cells for cells in table_of_writers.rows if cells[1] == writers.OURS]
+    assert [cells[2:5] for cells in ours] == [("3 of 3", "0", "0")] * len(ours)
+    assert len(ours) > 1
