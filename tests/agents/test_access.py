@@ -11,6 +11,7 @@ import pytest
 from tests.support.teams import THREE, Team
 from yolo_fs.agents.access import Access, out_of_lane
 from yolo_fs.authority.access import GIT_DIFF
+from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.departments import Dept, Mode
@@ -157,3 +158,32 @@ def test_what_committed_files_show_to_be_out_of_its_lane_is_found(team: Team) ->
         (f"{PHASE}/decisions.jsonl", 1, Reason.OUT_OF_LANE),
         (f"{PHASE}/dept-handoff.jsonl", 1, Reason.OUT_OF_LANE),
     ]
+
+
+def test_who_serves_all_is_sent_to_the_department_at_work_where_the_backend_is_off(
+    team: Team,
+) -> None:
+    team.config({"departments": {"backend": False, "frontend": True}})
+    with Repository(str(team.root)) as repository:
+        access = Access(repository)
+        critic = access.actor("critic")
+        refusals = [
+            access.write(critic, f"{PHASE}/critique.jsonl"),
+            access.write(critic, f"{PHASE}/design-handoff.jsonl"),
+            access.use(critic, "Edit"),
+            access.decide(critic, "scope"),
+            access.contact(critic, "user"),
+            access.escalate(critic, access.actor("dev")),
+        ]
+    assert [(one.allowed, one.ask) for one in refusals] == [(False, ("fe-lead",))] * 6
+    assert [one.rule for one in refusals if " lead" in one.rule] == []
+    assert [one.rule.count("findings to fe-lead, who") for one in refusals] == [1, 1, 1, 0, 0, 0]
+
+
+def test_the_lead_of_the_department_at_work_writes_for_the_critic(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team.config({"departments": {"backend": False, "frontend": True}})
+    (team.root / PHASE).mkdir(parents=True)
+    assert run(["workflow", "next", "-C", str(team.root)]) == 0
+    assert "; fe-lead writes it: critic has no tool to" in capsys.readouterr().out

@@ -32,7 +32,7 @@ from yolo_fs.authority.actors import (
     meant_by,
     mode_of,
 )
-from yolo_fs.authority.authority import decisions_out_of_lane
+from yolo_fs.authority.authority import decisions_out_of_lane, may_decide, may_use
 from yolo_fs.authority.guarded import Guarded, guarded
 from yolo_fs.authority.own_verbs import refuse_verb
 from yolo_fs.core.ids import PlanId
@@ -125,6 +125,14 @@ class Access:
     def escalate(self, actor: Actor, receiver: Actor) -> AccessDecision:
         """Return whether an actor may escalate to another."""
         return self._at_work(actor, may_escalate(*self.pair(actor, receiver)))
+
+    def decide(self, actor: Actor, topic: str) -> AccessDecision:
+        """Return whether an actor may decide on a topic."""
+        return self._at_work(actor, may_decide(actor, topic))
+
+    def use(self, actor: Actor, tool: str) -> AccessDecision:
+        """Return whether an actor may use a tool of its host."""
+        return self._at_work(actor, may_use(actor, tool))
 
     @property
     def _switches(self) -> Switches:

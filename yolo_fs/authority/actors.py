@@ -147,6 +147,8 @@ def among_those_at_work(
     """Return a refusal that sends to nobody who is not there: an agent of a department that is off,
     or the Owner of one department alone. Without them, the report-to is asked.
 
+    Whoever serves all departments is sent to the one at work where the default one is off.
+
     `actor`: None for a caller that has not identified itself.
     """
     if answer.allowed:
@@ -162,13 +164,29 @@ def among_those_at_work(
         for name in answer.ask
         if _second_of(name) not in off and not (is_gone and name == Role.OWNER)
     )
-    if ask == answer.ask:
-        return answer
-    why = "".join(f" {name} is off in config.json." for name in sorted(off))
-    rule = f"{answer.rule}{why}"
-    if ask:
-        return answer._replace(rule=rule, ask=ask)
-    return refusal(actor, rule) if actor else AccessDecision(False, rule, (Role.USER,))
+    rule = answer.rule + "".join(f" {name} is off in config.json." for name in sorted(off))
+    if ask or not answer.ask:
+        sent = answer._replace(rule=rule, ask=ask)
+    else:
+        sent = refusal(actor, rule) if actor else AccessDecision(False, rule, (Role.USER,))
+    if own is DEFAULT_DEPARTMENT:
+        return sent
+    ask = tuple(dict.fromkeys(name_at_work(name, switches) for name in sent.ask))
+    rule = _RECEIVER.sub(lambda name: name_at_work(name[0], switches), sent.rule)
+    return sent._replace(rule=rule, ask=ask)
+
+
+_RECEIVER = re.compile(r"(?<= its findings to )[\w.-]+")
+
+
+def name_at_work(name: str, switches: Switches) -> str:
+    """Return the name of an agent; where the default department is off, that of its counterpart in
+    the first department at work.
+    """
+    row, departments = AGENT_BY_NAME.get(name), switches.departments
+    if row is None or row.department is not DEFAULT_DEPARTMENT or row.department in departments:
+        return name
+    return name_in(row.role, departments[0])
 
 
 def _second_of(name: str) -> Dept | None:

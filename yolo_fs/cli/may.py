@@ -10,7 +10,6 @@ import click
 
 from yolo_fs.agents.access import Access
 from yolo_fs.authority.actors import AccessDecision, Actor, escalation_of, find_department, meant_by
-from yolo_fs.authority.authority import may_decide, may_use
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
@@ -81,9 +80,9 @@ def _escalate(access: Access, actor: Actor, what: str) -> AccessDecision:
 
 
 _ANSWERS: Mapping[str, Callable[[Access, Actor, str], AccessDecision]] = {
-    "decide": lambda _, actor, topic: may_decide(actor, topic),
-    "use": lambda _, actor, tool: may_use(actor, tool),
-    "contact": lambda access, actor, name: access.contact(actor, name),
+    "decide": Access.decide,
+    "use": Access.use,
+    "contact": Access.contact,
     "escalate": _escalate,
 }
 

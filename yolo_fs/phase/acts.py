@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import classify, place_of_name
 from yolo_fs.artifacts.table import ARTIFACTS, Artifact, by_kind
-from yolo_fs.authority.actors import find_actor, mode_of
+from yolo_fs.authority.actors import find_actor, mode_of, name_at_work
 from yolo_fs.authority.writers import producers_of, writer_for
 from yolo_fs.core.ids import PlanId, TaskRef, stays_inside
 from yolo_fs.evidence.facts import paths_in, touches_nothing
@@ -234,7 +234,8 @@ def _with_files(phase: Phase, act: Act, writes: tuple[str, ...]) -> Act:
     names = [path.rpartition("/")[2] for path in writes if classify(path)]
     agent = find_actor(act.agent, None, mode_of(phase.facts.switches)) if names else None
     writer = writer_for(agent, names) if agent else None
-    return act._replace(writes=writes, writer=writer.name if writer else "")
+    name = name_at_work(writer.name, phase.facts.switches) if writer else ""
+    return act._replace(writes=writes, writer=name)
 
 
 def _lacks(phase: Phase, turn: Next, department: Dept | None) -> Iterator[str]:
