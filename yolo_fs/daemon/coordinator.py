@@ -238,12 +238,18 @@ class Coordinator:
         """Path → digest of content in a transient hold, and since when on the monotonic clock."""
         self._keeper = Keeper(repository, secrets_allowed=settings.policy.secrets_allowed)
         self._surveyor = Surveyor(repository, settings, emit, self._refusals.append)
+        self.obstacles = self._surveyor.obstacles
+        """The user's activities that block a commit."""
         self._store = VerdictStore()
+        self.known: Mapping[str, CachedVerdict] = self._store.cached
+        """Path → the last check of each candidate."""
+        self.unsettled: Mapping[str, Verdict] = self._store.unsettled
+        """Path → last verdict, for everything that is not committed."""
         self.index = IndexSync(repository, lives_long=True)
         self.committer = Committer(repository, self._branches, self.index, _now)
         self._applier = Applier(
             self.committer,
-            self._surveyor.obstacles,
+            self.obstacles,
             CommitBudget(settings.policy.commits_per_minute),
             emit,
             repository.root,
@@ -255,16 +261,6 @@ class Coordinator:
         self._reconciled = self._surveyor.head
         """The branch at the last full scan, with our own commits since. A check of a few paths may
         detect that the branch moved, but does not cover the other paths."""
-
-    @property
-    def known(self) -> Mapping[str, CachedVerdict]:
-        """Path → the last check of each candidate."""
-        return self._store.cached
-
-    @property
-    def unsettled(self) -> Mapping[str, Verdict]:
-        """Path → last verdict, for everything that is not committed."""
-        return self._store.unsettled
 
     @property
     def refused(self) -> Mapping[str, Stamp]:
@@ -299,7 +295,7 @@ class Coordinator:
 
     def obstacle(self) -> Reason | None:
         """Return what of the user's doing stands in the way of every commit, if anything."""
-        return self._surveyor.obstacles.find(self._repository.head(), time.time_ns())
+        return self.obstacles.find(self._repository.head(), time.time_ns())
 
     def unfinished(self) -> tuple[str, ...]:
         """Return the paths that time alone will settle."""
@@ -334,7 +330,7 @@ class Coordinator:
         is_synced = self.index.follow()
         if is_synced:  # by git itself, which does not say what it wrote
             index = stamp_at(f"{self._repository.git_dir}/index")
-            self._surveyor.obstacles.index_rewritten(index)
+            self.obstacles.index_rewritten(index)
         why = {"reason": Reason.INDEX_DIVERGED.value}
         for path in self.index.diverged - self._diverged:
             self._emit("index.diverged", path, why)
@@ -353,11 +349,6 @@ class Coordinator:
         """Restart the helper processes, which keep packs open that have been merged."""
         self._repository.objects.close()
         self._branches.renew()
-
-    @property
-    def obstacles(self) -> Obstacles:
-        """The user's activities that block a commit."""
-        return self._surveyor.obstacles
 
     def take_note(self, before: Head, head: Head) -> None:
         """Treat a move of the branch as our own: its content is also in the work tree."""
@@ -434,7 +425,7 @@ class Coordinator:
                 self._kept.pop(path, None)
                 self._passing.pop(path, None)
         if outcome.made and not self.committer.is_index_behind:
-            self._surveyor.obstacles.index_rewritten(self.committer.index_left_at)
+            self.obstacles.index_rewritten(self.committer.index_left_at)
         if commits := [each.commit for each in outcome.made if each.commit]:
             self.take_note(head, Head(head.ref, commits[-1]))
         return outcome

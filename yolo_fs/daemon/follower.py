@@ -27,7 +27,7 @@ from yolo_fs.progress.state_files import Projector, States
 from yolo_fs.progress.state_move import FreshArtifact, StateMove
 from yolo_fs.states.project import summary_line
 from yolo_fs.system.system import return_free_memory
-from yolo_fs.workspace.settings import Settings, load, stamps_of
+from yolo_fs.workspace.settings import load, stamps_of
 
 ESCALATIONS_EVERY_S = 1.0
 HOOK_EVERY_S = 1.0
@@ -63,8 +63,9 @@ class Follower:
         """Create the parts by the settings in force."""
         repository, emit = self._repository, self._emit
         self._stamps = stamps_of(repository.root)
-        self._settings = settings = load(repository.root)
-        self._facts_reader = team = FactsReader(repository, settings)
+        self.settings = settings = load(repository.root)
+        self.team = team = FactsReader(repository, settings)
+        """The history of the team, as far as it was read."""
         self._projector = Projector(repository, settings, team, emit)
         self._contexts = ContextStore(repository, settings, team)
         self._states = States(repository, settings, team)
@@ -78,16 +79,6 @@ class Follower:
         self._states.close()
         self._verifier.close()
         self._hook.close()
-
-    @property
-    def settings(self) -> Settings:
-        """The settings in force."""
-        return self._settings
-
-    @property
-    def team(self) -> FactsReader:
-        """The history of the team, as far as it was read."""
-        return self._facts_reader
 
     @property
     def tip(self) -> str | None:
@@ -164,20 +155,20 @@ class Follower:
 
     def verify_sources(self) -> float | None:
         """Run the user's check of the sources where they have changed, and record how it ends."""
-        return self._verifier.look(self._settings, self.tip)
+        return self._verifier.look(self.settings, self.tip)
 
     def sum_up(self) -> None:
         """Compute the headline."""
         try:
-            phases = phases_now(self._repository, self._settings, self.tip, self._facts_reader)
+            phases = phases_now(self._repository, self.settings, self.tip, self.team)
             self.headline = summary_line(phases)
         except YoloError:
             self.headline = ""  # what is damaged is reported by what needs more of it
 
     def keep_history(self) -> float:
         """Store the history index for the next process."""
-        self._facts_reader.history_index.keep()
-        self._facts_reader.history_index.rest()
+        self.team.history_index.keep()
+        self.team.history_index.rest()
         return TIDY_EVERY_S
 
     def tidy(self) -> float:

@@ -168,8 +168,8 @@ class IndexSync:
         """Path → blob that we put in for a HEAD that may have changed since."""
         self._listed: dict[str, dict[str, str]] = {}
         """First path component → its entries in the index that we put in place last."""
-        self._listed_at: Stamp | None = None
-        """The stamp of that index; None when it is not known to be ours."""
+        self.left_at: Stamp | None = None
+        """The stamp of that index; None if another git may have written it since."""
         self._tags: dict[str, str] = {}
         """Path → tag of its entry, where its user has marked it; `--index-info` drops the mark."""
         self._owed: dict[str, str] = {}
@@ -212,14 +212,14 @@ class IndexSync:
     @contextlib.contextmanager
     def drafted(self, follows: Iterable[IndexUpdate]) -> Iterator[IndexDraft]:
         """Write the future index beside the current one; other git commands are not blocked."""
-        is_again = self._listed_at is not None
+        is_again = self.left_at is not None
         draft = IndexDraft(self._repository, self._drafter.submit(self._draft, list(follows)))
         try:
             yield draft
         finally:
             draft.discard()
         if draft.is_placed:
-            self._listed_at = draft.placed_at
+            self.left_at = draft.placed_at
             self._settle(each for each in follows if each.path not in self.diverged)
             self._read_ahead_at = draft.placed_at if self._lives_long and is_again else None
 
@@ -243,11 +243,6 @@ class IndexSync:
             self.pending.pop(follow.path, None)
         self._save()
 
-    @property
-    def left_at(self) -> Stamp | None:
-        """Stamp of the index that we put in place last; None if another git may have written it."""
-        return self._listed_at
-
     @environment("index")
     def _draft(self, follows: Sequence[IndexUpdate]) -> DraftFacts:
         """Write the draft; entries in which the user has staged something else stay."""
@@ -255,9 +250,9 @@ class IndexSync:
         self._repository.make_own_dir()
         basis = stamp_at(f"{self._repository.git_dir}/index")
         steps = {follow.path: self.pending.get(follow.path, follow) for follow in follows}
-        if basis is None or basis != self._listed_at:
+        if basis is None or basis != self.left_at:
             self._listed = {}
-        self._listed_at = None
+        self.left_at = None
         staged = self._staged(steps, self._listed)
         entries: dict[str, str] = {}
         for path, step in steps.items():

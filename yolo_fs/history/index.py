@@ -121,7 +121,8 @@ class HistoryIndex:
         """Replaced whenever history was rewritten."""
         self.lacks_trees = False
         """Whether this clone cannot tell what some commit changed."""
-        self._tip = ""
+        self.tip = ""
+        """The commit up to which it was read; empty before the first."""
         self._at = _WHOLE
         """Position of the tip."""
         self._is_last = True
@@ -143,16 +144,11 @@ class HistoryIndex:
         """Task or plan → question → answer that rests on the commits that name it."""
         repository.ends_with_it(self)
 
-    @property
-    def tip(self) -> str:
-        """The commit up to which it was read; empty before the first."""
-        return self._tip
-
     def take_over(self, kept: HistoryIndex) -> bool:
         """Start with what another index of this repository has read; return whether it worked."""
         if not kept._is_in_file:
             return False
-        self.reading, self._tip, self._at = kept.reading, kept._tip, kept._at
+        self.reading, self.tip, self._at = kept.reading, kept.tip, kept._at
         self._is_last, self._last = kept._is_last, dict(kept._last)
         self._by_name = dict(kept._by_name)
         return True
@@ -165,13 +161,13 @@ class HistoryIndex:
         Raises:
             YoloError: git cannot tell the history.
         """
-        if tip == self._tip and self._answering is not None and self._answering.is_current:
+        if tip == self.tip and self._answering is not None and self._answering.is_current:
             return
         self._retried(lambda: self._read_up_to(tip))
 
     def _read_up_to(self, tip: str) -> None:
-        before, at = self._tip, self._at
-        self._tip, self._answering, self._is_in_file = "", None, False
+        before, at = self.tip, self._at
+        self.tip, self._answering, self._is_in_file = "", None, False
         for database in filter(None, (self._open_file(), self._memory)):
             database.end()
             database.begin()
@@ -183,7 +179,7 @@ class HistoryIndex:
             database, place = self._extend_to(tip)
             database.begin()
         goes_on = bool(before) and place >= at and self._place_of(database, before) == at
-        self._answering, self._tip, self._at = database, tip, place
+        self._answering, self.tip, self._at = database, tip, place
         self._is_in_file = database is self._file
         self.lacks_trees = bool(database.rows(_LACKING))
         beyond = database.rows("select 1 from commits where position > ? limit 1", place)
@@ -596,7 +592,7 @@ class HistoryIndex:
 
     def _rows(self, query: str, *values: object) -> list[Any]:
         """Return the rows of a query whose last parameter is the position of the tip."""
-        if not self._tip and not self._others:
+        if not self.tip and not self._others:
             return []
 
         def found() -> list[Any]:
@@ -617,9 +613,9 @@ class HistoryIndex:
             if database.is_reading:
                 return
             database.begin()
-            if self._place_of(database, self._tip) == self._at:
+            if self._place_of(database, self.tip) == self._at:
                 return
-        self._read_up_to(self._tip)
+        self._read_up_to(self.tip)
 
     def _retried(self, ask: Callable[[], Any]) -> Any:
         """Return an answer; if the file fails, from the same tables in memory."""
@@ -629,8 +625,8 @@ class HistoryIndex:
             if self._file is None:
                 raise
             self._leave_file(error)
-            if self._tip:
-                self._read_up_to(self._tip)
+            if self.tip:
+                self._read_up_to(self.tip)
             return ask()
 
     # --- what artifacts say ---

@@ -565,18 +565,10 @@ class VerdictStore:
     """
 
     def __init__(self) -> None:
-        self._cached: dict[str, CachedVerdict] = {}
-        self._unsettled: dict[str, Verdict] = {}
-
-    @property
-    def cached(self) -> Mapping[str, CachedVerdict]:
+        self.cached: dict[str, CachedVerdict] = {}
         """Path → the last look."""
-        return self._cached
-
-    @property
-    def unsettled(self) -> Mapping[str, Verdict]:
+        self.unsettled: dict[str, Verdict] = {}
         """Path → verdict of the last look, for what is not committed."""
-        return self._unsettled
 
     def remember(self, path: str, cached: CachedVerdict) -> None:
         """Remember a look; a path that is not a candidate is forgotten."""
@@ -584,20 +576,20 @@ class VerdictStore:
         if isinstance(verdict, Ignored):
             self.forget(path)
             return
-        self._cached[path] = cached
+        self.cached[path] = cached
         if isinstance(verdict, Committed):
-            self._unsettled.pop(path, None)
+            self.unsettled.pop(path, None)
         else:
-            self._unsettled[path] = verdict
+            self.unsettled[path] = verdict
 
     def forget(self, path: str) -> None:
         """Forget a path that is no longer a candidate."""
-        self._cached.pop(path, None)
-        self._unsettled.pop(path, None)
+        self.cached.pop(path, None)
+        self.unsettled.pop(path, None)
 
     def verdict(self, path: str) -> Verdict | None:
         """Return the verdict of the last look; None if there was none."""
-        cached = self._cached.get(path)
+        cached = self.cached.get(path)
         return cached.seen.verdict if cached else None
 
     def changed(self, candidates: Candidates) -> tuple[str, ...]:
@@ -605,7 +597,7 @@ class VerdictStore:
         return tuple(
             path
             for path in candidates.stamps
-            if path not in self._cached or not candidates.still_hold(path, self._cached[path])
+            if path not in self.cached or not candidates.still_hold(path, self.cached[path])
         )
 
 

@@ -123,16 +123,12 @@ class Watcher:
         self._running = False
         self._session: _Session | None = None
         self._identity: tuple[int, int] | None = None
-        self._degraded: Degraded | None = None
+        self.degraded: Degraded | None = None
+        """Why there are no events for part of the tree, or None when all of it is watched."""
         self._retry_at = 0.0
         self._lost: Doubt | None = None
         self._tree_changed = False
         self._short_counts = 0
-
-    @property
-    def degraded(self) -> Degraded | None:
-        """Why there are no events for part of the tree, or None when all of it is watched."""
-        return self._degraded
 
     def start(self) -> None:
         """Watch from now on.
@@ -170,7 +166,7 @@ class Watcher:
             return self._lost
         if self._session is not None and not self._session.is_alive():
             return Doubt.EMITTER_DIED
-        if self._session is None or self._degraded is not None:
+        if self._session is None or self.degraded is not None:
             return Doubt.RETRIED if time.monotonic() >= self._retry_at else None
         return self._count_watches(self._session) if self._tree_changed else None
 
@@ -206,7 +202,7 @@ class Watcher:
 
     def _arm(self) -> None:
         self._identity = _identity(self.root)
-        self._lost = self._degraded = None
+        self._lost = self.degraded = None
         self._tree_changed = True
         try:
             self._session = self._open_session()
@@ -241,10 +237,10 @@ class Watcher:
 
     def _degrade(self, reason: Reason, detail: str, hint: str = "") -> None:
         self._retry_at = time.monotonic() + self._retry_s
-        self._degraded = Degraded(reason, detail, hint)
+        self.degraded = Degraded(reason, detail, hint)
 
     def _refused(self, path: bytes, error: OSError) -> None:
-        if self._degraded is None and error.errno in _OUT_OF_WATCHES:
+        if self.degraded is None and error.errno in _OUT_OF_WATCHES:
             self._degrade(Reason.WATCH_LIMIT, f"{os.fsdecode(path)}: {error.strerror}", _SYSCTL)
             self._doubt(Doubt.WATCH_LIMIT)
 
