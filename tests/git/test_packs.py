@@ -517,10 +517,41 @@ def test_beside_a_running_daemon_a_pack_is_handed_over_after_a_while(
     one = engine(user)
     put(one, 3)
     merger = PackMerger(one.repository)
-    old, *fresh = sorted(packs(user).glob("*.pack"))
+    old, *fresh = sorted(packs(user).glob("*.keep"))
     os.utime(old, (time.time() - HANDED_OVER_AFTER_S - 1,) * 2)
     assert merger.hand_over()
     assert names(user, "keep") == {pack.stem for pack in fresh}
+
+
+def test_what_is_merged_again_and_again_is_handed_over_as_early_as_if_it_had_not_been(
+    user: User, engine: Engines
+) -> None:
+    """A busy daemon merges its packs all the time, and the user waits for what is in them."""
+    one = engine(user)
+    put(one, 3)
+    for note in packs(user).glob("*.keep"):
+        os.utime(note, (time.time() - HANDED_OVER_AFTER_S - 1,) * 2)
+    for first in (10, 20):
+        put(one, 3, first=first)
+        assert merge(one).merges == 1
+    assert len(names(user)) == 1
+    assert PackMerger(one.repository).hand_over()
+    assert not names(user, "keep")
+    assert are_stored(user, remove_for_good(user)) == {False}
+
+
+def test_what_is_handed_over_during_a_merge_is_the_users_and_stays(
+    user: User, engine: Engines
+) -> None:
+    one = engine(user)
+    put(one, 5)
+    before = names(user)
+    merger = PackMerger(one.repository)
+    merger.begin(most=1)
+    assert merger.hand_over(older_than_s=-1)
+    merger.merge_now(most=1)
+    merger.close()
+    assert merger.merges == 0 and names(user) == before and not names(user, "keep")
 
 
 def test_no_pack_is_handed_over_while_somebody_writes_or_a_gc_is_at_work(

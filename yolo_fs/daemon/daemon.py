@@ -497,9 +497,8 @@ class Daemon:
             self._coordinator.renew_helpers()
         if is_under_way:
             return PACKS_STEP_S
-        if time.monotonic() >= self._hand_over_at:
+        if time.monotonic() >= self._hand_over_at and self._packs.hand_over():
             self._hand_over_at = time.monotonic() + HANDED_OVER_AFTER_S / 2
-            self._packs.hand_over()
         aside_s = PACKS_ASIDE_S if self._packs.keeps_any_aside else None
         quiet_s = time.monotonic() - max(self._committed_at.values(), default=-math.inf)
         if self._packs.fresh >= MERGE_FROM or quiet_s >= PACKS_REST_S:

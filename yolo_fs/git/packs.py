@@ -48,7 +48,7 @@ ASIDE_S = 60.0
 HANDED_OVER_BYTES = 32 << 20
 """Size from which a merged pack loses its note at once, bytes."""
 HANDED_OVER_AFTER_S = 1800.0
-"""Age at which a pack loses its note, seconds; until then it is merged with others."""
+"""Age of its oldest content at which a pack loses its note, seconds."""
 _END_PATIENCE_S = 1.0
 """How long an ending daemon waits for another one that is writing, seconds."""
 _AT_ONCE = 8
@@ -174,7 +174,7 @@ class PackMerger:
         self._remove([name for name, each in self._merged.items() if each.collection is None])
 
     def hand_over(self, *, older_than_s: float = HANDED_OVER_AFTER_S) -> bool:
-        """Remove the note from packs of that age, so that git may collect unreferenced objects.
+        """Remove the notes of that age, so that git may collect unreferenced objects.
 
         A note is needed until the branch names what is in the pack, so it stays while anything is
         written. It also stays while a `git gc` runs, which may have listed the packs before.
@@ -188,7 +188,7 @@ class PackMerger:
             left = []
             for name in self._notes():
                 with contextlib.suppress(FileNotFoundError):
-                    if os.stat(f"{self._folder}/{name}.pack").st_mtime <= latest:
+                    if os.stat(f"{self._folder}/{name}.keep").st_mtime <= latest:
                         discard(f"{self._folder}/{name}.keep")
                         left.append(name)
             self._left.write(left)
@@ -303,10 +303,13 @@ class PackMerger:
         mode = sources[0].st_mode & 0o777
         # A multi-pack index that is being written now takes each object from the newest pack.
         newest = max(int(source.st_mtime) for source in sources) + 1
+        # The age of a note is that of the oldest content, however often that is merged.
+        oldest = min(os.stat(f"{self._folder}/{each}.keep").st_mtime for each in self._sources)
         drafts = {"keep": "note", "pack": f"pack/{name}.pack", "idx": f"pack/{name}.idx"}
         for ending, draft in drafts.items():
             os.chmod(f"{self._scratch}/{draft}", mode)
-            os.utime(f"{self._scratch}/{draft}", (newest, newest))
+            at = oldest if ending == "keep" else newest
+            os.utime(f"{self._scratch}/{draft}", (at, at))
             if self._repository.objects.is_durable:
                 _sync(f"{self._scratch}/{draft}")
             os.rename(f"{self._scratch}/{draft}", f"{self._folder}/{name}.{ending}")
