@@ -421,49 +421,28 @@ def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 _REASONS_OF_EXIT: Mapping[Exit, tuple[Reason, ...]] = {
     Exit.USAGE: (
-        Reason.BAD_FORMAT,
-        Reason.BAD_NAME,
-        Reason.BAD_USAGE,
-        Reason.UNKNOWN_COMMIT,
-        Reason.UNKNOWN_NAME,
-        Reason.UNKNOWN_REFERENCE,
-        Reason.UNKNOWN_TYPE,
+        Reason.BAD_FORMAT, Reason.BAD_NAME, Reason.BAD_USAGE, Reason.UNKNOWN_COMMIT,
+        Reason.UNKNOWN_NAME, Reason.UNKNOWN_REFERENCE, Reason.UNKNOWN_TYPE,
     ),
     Exit.NOT_HERE: (
-        Reason.BARE_REPOSITORY,
-        Reason.NETWORK_FILESYSTEM,
-        Reason.NOT_A_REPOSITORY,
-        Reason.NOT_INITIALISED,
-        Reason.NOT_REGULAR,
-        Reason.NOT_RUNNING,
-        Reason.TEAM_NOT_AGREED,
+        Reason.BARE_REPOSITORY, Reason.NETWORK_FILESYSTEM, Reason.NOT_A_REPOSITORY,
+        Reason.NOT_INITIALISED, Reason.NOT_REGULAR, Reason.NOT_RUNNING, Reason.TEAM_NOT_AGREED,
         Reason.UNSAFE_REPOSITORY,
     ),
     Exit.LOCK_TIMEOUT: (Reason.LOCK_TIMEOUT,),
     Exit.GIT_FAILED: (
-        Reason.BRANCH_BROKEN,
-        Reason.GIT_FAILED,
-        Reason.GIT_MISSING,
-        Reason.GIT_TIMEOUT,
+        Reason.BRANCH_BROKEN, Reason.GIT_FAILED, Reason.GIT_MISSING, Reason.GIT_TIMEOUT,
         Reason.OBJECT_MISSING,
     ),
     Exit.UNREADABLE: (Reason.UNREADABLE,),
     Exit.DEFECT: (Reason.INTERNAL_ERROR,),
     Exit.TRY_AGAIN: (
-        Reason.BRANCH_MOVED,
-        Reason.CHANGES_IN_THE_WAY,
-        Reason.DEADLINE_PASSED,
-        Reason.INDEX_LOCKED,
-        Reason.LEASE_HELD,
-        Reason.NO_SPACE,
-        Reason.OTHER_BRANCH,
-        Reason.REF_LOCKED,
-        Reason.REMOTE_AWAY,
-        Reason.REMOTE_REFUSED,
-        Reason.STORAGE_FAILED,
+        Reason.BRANCH_MOVED, Reason.CHANGES_IN_THE_WAY, Reason.DEADLINE_PASSED, Reason.INDEX_LOCKED,
+        Reason.LEASE_HELD, Reason.NO_SPACE, Reason.OTHER_BRANCH, Reason.REF_LOCKED,
+        Reason.REMOTE_AWAY, Reason.REMOTE_REFUSED, Reason.STORAGE_FAILED,
     ),
     Exit.BAD_CONFIG: (Reason.BAD_CONFIG,),
-}
+}  # fmt: skip
 _EXIT_OF_REASON = {reason: code for code, some in _REASONS_OF_EXIT.items() for reason in some}
 
 

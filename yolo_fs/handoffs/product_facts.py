@@ -36,7 +36,7 @@ class Field(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """One fact and the fields that carry it."""
+    """One fact of document 003 ("Phase-Specific Payloads") and the fields that carry it."""
 
     name: str
     how: How
@@ -47,8 +47,6 @@ class Fact(NamedTuple):
     """
     fields: tuple[Field, ...]
     """In the order in which the fact travels: the first one in a session is its source."""
-    source: str = 'document 003 ("Phase-Specific Payloads")'
-    """Section on which the row is based."""
 
 
 _TABLE = """

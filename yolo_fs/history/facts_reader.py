@@ -128,9 +128,9 @@ class FactsReader:
         named = dict.fromkeys(paths)
         return tuple(path for path in named if self._repository.blob_at(commit, path) is None)
 
-    def facts(self, commit: str | None, switches: Switches | None = None) -> tuple[PhaseFacts, ...]:
+    def facts(self, commit: str | None) -> tuple[PhaseFacts, ...]:
         """Return the facts of each phase as of a commit."""
-        return tuple(phase.facts for phase in self.phases(commit, switches))
+        return tuple(phase.facts for phase in self.phases(commit))
 
     def _question_of(self, commit: str | None, switches: Switches) -> _Question:
         home, lines = self._home_at(commit), self._list_line_tips()

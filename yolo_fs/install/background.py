@@ -141,10 +141,10 @@ def _is_ready(repository: Repository, pid: int) -> bool:
     return False
 
 
-def said_since(repository: Repository, launched: Launched, count: int = 10) -> list[str]:
+def said_since(repository: Repository, launched: Launched) -> list[str]:
     """Return the last lines that the launched daemon wrote."""
     lines = _from(log_path(repository), launched.log_start).decode("utf-8", "replace")
-    return lines.splitlines()[-count:]
+    return lines.splitlines()[-10:]
 
 
 def stop(repository: Repository, timeout_s: float) -> int | None:

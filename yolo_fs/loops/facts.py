@@ -51,12 +51,7 @@ def goes_on(filed: Filed) -> bool:
 ROUNDS_OF: Mapping[str, tuple[str, ...]] = {
     "discovery": ("discovery",),
     "code-review": (
-        "code-review",
-        "summary",
-        "architecture",
-        "decisions",
-        "verification",
-        "qa-code",
+        "code-review", "summary", "architecture", "decisions", "verification", "qa-code",
     ),
     "verification": ("verification", "qa-code", "plan", "architecture", "decisions"),
     "qa-code": ("verification", "qa-code", "plan", "architecture", "decisions"),
@@ -70,7 +65,7 @@ ROUNDS_OF: Mapping[str, tuple[str, ...]] = {
         "scope-document",
         "plan",
     ),
-}
+}  # fmt: skip
 """Kind that keeps a loop going → kinds whose versions show its progress."""
 
 ASSIGN = "assign"
