@@ -55,6 +55,11 @@ def test_the_first_screen_of_help_has_twenty_verbs_or_fewer_and_the_second_all(
     assert all(f"  {row.name} " in second for row in VERBS)
 
 
+def test_a_shell_that_completes_a_verb_says_of_it_what_the_help_says() -> None:
+    for row in VERBS:
+        assert row.load().get_short_help_str(limit=200) == row.summary
+
+
 @pytest.mark.parametrize("words", [("help",), ("-h",), ("--help",), ()])
 def test_help_is_a_verb_and_an_option(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str]

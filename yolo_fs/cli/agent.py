@@ -39,7 +39,7 @@ _HEARD = frozenset({
 """Messages that report on their sender and are recorded."""
 
 
-@click.group("agent", short_help="agents: who is there, who must stop")
+@click.group("agent")
 def agent() -> None:
     """Show agent status as reported by host hooks. Never terminates an agent.
 

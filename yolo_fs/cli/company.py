@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _LINE_LENGTH = 4000
 
 
-@click.group("company", short_help="the agents: what each is told, who runs and ran, what they say")
+@click.group("company")
 def company() -> None:
     """Show the agents of the company, and those that 'yolo-fs go' starts."""
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@click.group("config", short_help="the settings in force, and where each comes from")
+@click.group("config")
 def config() -> None:
     """Show the configuration."""
 

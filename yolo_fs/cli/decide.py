@@ -34,9 +34,7 @@ from yolo_fs.workspace.planning_tree import phases_in
 from yolo_fs.workspace.settings import load
 
 
-@click.group(
-    "decide", short_help="decisions with fields: accept a plan, accept a risk, let a record go"
-)
+@click.group("decide")
 def decide() -> None:
     """Record a decision on which the evidence rests.
 

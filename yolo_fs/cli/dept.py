@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@click.group("dept", short_help="department status under its lock")
+@click.group("dept")
 def dept() -> None:
     """Declare or show how a department stands, and tidy up once a phase is over.
 

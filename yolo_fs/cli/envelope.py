@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@click.group("envelope", short_help="handoffs between the agents of the product workflow")
+@click.group("envelope")
 def envelope() -> None:
     """Write, check and follow the handoffs that lie in documents/handoffs/.
 

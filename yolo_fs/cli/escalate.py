@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _SEVERITY = click.Choice(["blocking", "major", "minor"])
 
 
-@click.group("escalate", short_help="escalations: up the chain, and the decision down again")
+@click.group("escalate")
 def escalate() -> None:
     """Report what blocks a task, raise it level by level, and bring the decision down again.
 

@@ -29,7 +29,7 @@ _OUTPUT_LINES = 12
 """Of what a failed `verify_command` printed, its last."""
 
 
-@click.group("gate", short_help="gates between departments: open or closed, and why not")
+@click.group("gate")
 def gate() -> None:
     """Ask the gates between departments.
 

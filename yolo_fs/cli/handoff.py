@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _ROLE = click.Choice([role.value for role in DirectiveRole])
 
 
-@click.group("handoff", short_help="handoffs between roles and between agents: check, emit, parse")
+@click.group("handoff")
 def handoff() -> None:
     """Hand work over, and take it over.
 

@@ -37,6 +37,7 @@ class Verb(NamedTuple):
         name = self.module or self.name
         module = importlib.import_module(name if "." in name else f"yolo_fs.cli.{name}")
         command: click.Command = getattr(module, self.name.replace("-", "_"))
+        command.short_help = self.summary  # where a shell completes its name
         return command
 
 

@@ -18,7 +18,7 @@ from yolo_fs.workspace.settings import load
 _MOST_BYTES = 1 << 30
 
 
-@click.group("merge", short_help="let git merge artifacts record by record")
+@click.group("merge")
 def merge() -> None:
     """Install, remove or check a merge driver: git then merges planning files record by record.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@click.group("message", short_help="messages between agents: what they are, and where they may go")
+@click.group("message")
 def message() -> None:
     """Check messages between agents, and the routes that they take."""
 

@@ -246,7 +246,7 @@ def _reply(
     return Reply(data, findings, code, show)
 
 
-@click.group("hooks", short_help="git hooks: install, uninstall, doctor")
+@click.group("hooks")
 def hooks() -> None:
     """Install, remove or check our hooks in git: staged files, commit subjects, pushes.
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@click.group("task", short_help="tasks: claimed files, the next task, the totals of a plan")
+@click.group("task")
 def task() -> None:
     """Claim tasks, so that no two Devs change one file at once; complete them, and see them."""
 

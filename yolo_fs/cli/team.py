@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@click.group("team", short_help="several work trees, clones and machines as one team")
+@click.group("team")
 def team() -> None:
     """Let several work trees or clones share their artifacts, each on its own branch.
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@click.group("workflow", short_help="the steps: who is next, what is missing, what may be skipped")
+@click.group("workflow")
 def workflow() -> None:
     """Ask the workflow. A step is complete when evidence shows it, not when an agent says so."""
 
