@@ -251,6 +251,17 @@ def test_a_document_in_the_place_of_an_artifact_is_told_which_one_is_meant(
     assert "yolo-fs schema example 01-02.plan.jsonl" in told["hint"]
 
 
+@pytest.mark.parametrize(
+    ("name", "form"), [("architecture.md", "as TOON"), ("01-02-PLAN.md", "as JSON lines")]
+)
+def test_a_document_is_told_in_which_form_the_artifact_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, form: str
+) -> None:
+    write(tmp_path, name, b"# Title\n")
+    [told] = validate(tmp_path, capsys, name)[1]["findings"]
+    assert form in told["hint"]
+
+
 def test_type_says_what_a_file_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path, "notes.txt", jsonl(FINDING))
     assert validate(tmp_path, capsys, "notes.txt", "--type", "critique")[0] == Exit.DONE

@@ -409,10 +409,14 @@ def _document_instead(path: str) -> Finding | None:
     place = classify(meant)
     if place is None or place.artifact.home is not Home.PHASE:
         return None
+    return finding_on_document(path, meant)
+
+
+def finding_on_document(path: str, meant: str) -> Finding:
+    """Return the finding on a document in the place of an artifact. `meant`: its name or path."""
     message = "nobody reads or commits a document in the place of an artifact"
-    hint = f"Write that one as JSON lines: 'yolo-fs schema example {meant}' shows one."
-    if place.artifact.format is Format.TOON:
-        hint = hint.replace("JSON lines", "TOON")
+    form = "TOON" if meant.endswith(".toon") else "JSON lines"
+    hint = f"Write that one as {form}: 'yolo-fs schema example {meant}' shows one."
     return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, meant, hint)
 
 

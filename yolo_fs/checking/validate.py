@@ -17,6 +17,7 @@ from yolo_fs.artifacts.classify import (
     PLANNING_ROOT,
     InTree,
     classify,
+    finding_on_document,
     has_own_name,
     in_tree,
     is_beside_its_artifact,
@@ -424,9 +425,7 @@ def _is_below(path: str, folder: str) -> bool:
 
 def _finding_for_unknown_type(shown: str) -> Finding:
     if is_document(shown) and (meant := name_meant_by(shown)):
-        hint = f"Write it as JSON lines: 'yolo-fs schema example {meant}' shows one."
-        message = "nobody reads or commits a document in the place of an artifact"
-        return Finding(Reason.UNKNOWN_NAME, shown, message=message, expected=meant, hint=hint)
+        return finding_on_document(shown, meant)
     return Finding(
         Reason.UNKNOWN_NAME,
         shown,
