@@ -518,10 +518,9 @@ class Agents:
         ref = TaskRef.parse(task)
         assert ref is not None
         known = logged(self.branch.phase.facts)
-        now = [one for one in as_committed(self.branch.phase.facts) if one.id.task == ref]
-        self._log(
-            f"ESC-{task.replace('/', '-')}", opened(said, "", ref, next(iter(now), None), known)
-        )
+        name = known.name_for(ref, agent)
+        now = [one for one in as_committed(self.branch.phase.facts) if one.id == name]
+        self._log(str(name), opened(said, "", name, next(iter(now), None), known))
 
     def _answer(self, one: EscalationProgress) -> None:
         said = EscalationRequest(task=str(one.id.task), agent=one.agent, reason="as asked", evidence=("seen",),
@@ -601,7 +600,8 @@ class Agents:
         numbers = list(self._plans(department))
         if numbers:
             task = f"01-{self.chance.choice(numbers)}/T{self.chance.choice([1, 2])}"
-            if task not in {str(one.id.task) for one in self._open_escalations()}:
+            blocked = {(one.department, str(one.id.task)) for one in self._open_escalations()}
+            if (department, task) not in blocked:
                 self._open(task, f"{PREFIX[department]}dev")
 
     def _ask_for_research(self) -> None:
