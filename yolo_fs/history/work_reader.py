@@ -54,7 +54,7 @@ class _SourceChanges(NamedTuple):
 
 
 class WorkReader:
-    """Reads the source commits of plans; what it has read is extended, not read again."""
+    """Reads the source commits of plans; a plan that no new commit names is not read again."""
 
     def __init__(
         self,
