@@ -228,14 +228,6 @@ def _phase(place: Place, records: Sequence[Record], _: Surroundings) -> Iterator
                 yield line, Fault(Reason.PHASE_MISMATCH, f"/{key}", message, expected)
 
 
-def _check_task_ids(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
-    yield from _repeated(records[1:])
-
-
-def _check_unique_ids(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
-    yield from _repeated(records)
-
-
 def _repeated(records: Sequence[Record]) -> Iterator[Located]:
     seen: dict[tuple[str, ...], int] = {}
     named = [
@@ -463,12 +455,12 @@ def _check_payload(_: Place, records: Sequence[Record], __: Surroundings) -> Ite
 CHECKS: Mapping[Check, Callable[[Place, Sequence[Record], Surroundings], Iterator[Located]]] = {
     Check.PLAN_NAME: _plan_name,
     Check.PHASE: _phase,
-    Check.TASK_IDS: _check_task_ids,
+    Check.TASK_IDS: lambda _place, records, _around: _repeated(records[1:]),
     Check.TASK_GRAPH: _check_task_graph,
     Check.WAVES: _waves,
     Check.WAVE_ORDER: _check_wave_order,
     Check.COMMITS: _commits,
-    Check.UNIQUE_IDS: _check_unique_ids,
+    Check.UNIQUE_IDS: lambda _place, records, _around: _repeated(records),
     Check.RISING_TIME: _check_rising_time,
     Check.SECTIONS: _sections,
     Check.SOME_SECTION: _check_some_section,

@@ -151,19 +151,11 @@ def _show_envelope(console: Console, result: _Result) -> None:
     console.file.write(envelope("validate", result.data(), result.findings, ok=is_good) + "\n")
 
 
-def _show_github(console: Console, result: _Result) -> None:
-    console.file.write(as_github(result.findings))
-
-
-def _show_sarif(console: Console, result: _Result) -> None:
-    console.file.write(as_sarif(result.findings))
-
-
 _FORMS: dict[str, Callable[[Console, _Result], None]] = {
     "text": _show_findings,
     "json": _show_envelope,
-    "github": _show_github,
-    "sarif": _show_sarif,
+    "github": lambda console, result: print(as_github(result.findings), end="", file=console.file),
+    "sarif": lambda console, result: print(as_sarif(result.findings), end="", file=console.file),
 }
 
 

@@ -85,16 +85,6 @@ class Follower:
         """The commit from which everything follows."""
         return self._repository.head().tip
 
-    @property
-    def is_pressed(self) -> bool:
-        """Whether an agent gave a sign since the last check of the agents."""
-        return self._alerts.is_pressing
-
-    @property
-    def may_resolve(self) -> bool:
-        """Whether the branch may show that an escalation is resolved."""
-        return self._ticker.is_pressing
-
     def reload(self) -> None:
         """Apply a changed configuration; the daemon reports an invalid one."""
         if stamps_of(self._repository.root) != self._stamps:
@@ -186,13 +176,13 @@ FOLLOWING: tuple[Duty[Follower], ...] = (
     Duty(
         "escalations",
         Follower.hand_up_escalations,
-        is_wanted=lambda follower: follower.may_resolve,
+        is_wanted=lambda follower: follower._ticker.is_pressing,
         rest=LOOK_REST,
     ),
     Duty(
         "crew",
         Follower.watch_agents,
-        is_wanted=lambda follower: follower.is_pressed,
+        is_wanted=lambda follower: follower._alerts.is_pressing,
         rest=LOOK_REST,
     ),
     Duty("hook", Follower.run_hook),

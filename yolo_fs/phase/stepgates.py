@@ -85,27 +85,15 @@ def _some_plan(view: View, _: Passed) -> Iterator[str]:
         yield "no plan"
 
 
-def _check_specs(view: View, _: Passed) -> Iterator[str]:
-    yield from _specs(view)
-
-
 def _check_red_tests(view: View, passed: Passed) -> Iterator[str]:
     if "test_authoring" in passed and view.of("test-plan"):
         yield from _red_tests(view)
-
-
-def _check_summaries(view: View, _: Passed) -> Iterator[str]:
-    yield from _summaries(view)
 
 
 def _approved(view: View, passed: Passed) -> Iterator[str]:
     if "code_review" not in passed:
         yield from _check_review_approved(view)
         yield from _after("code_review")(view, passed)
-
-
-def _post_phase_qa(view: View, _: Passed) -> Iterator[str]:
-    yield from post_phase_failure(view)
 
 
 def post_phase_failure(view: View) -> Iterator[str]:
@@ -152,11 +140,11 @@ ENTRY: Mapping[EntryGate, Callable[[View, Passed], Iterator[str]]] = {
     EntryGate.ARCHITECTURE: _after("architecture"),
     EntryGate.STAGE_GATE: _check_stage_gate,
     EntryGate.PLANS: _some_plan,
-    EntryGate.SPECS: _check_specs,
+    EntryGate.SPECS: lambda view, _: _specs(view),
     EntryGate.RED_TESTS: _check_red_tests,
-    EntryGate.SUMMARIES: _check_summaries,
+    EntryGate.SUMMARIES: lambda view, _: _summaries(view),
     EntryGate.REVIEW_APPROVED: _approved,
-    EntryGate.POST_PHASE_QA: _post_phase_qa,
+    EntryGate.POST_PHASE_QA: lambda view, _: post_phase_failure(view),
     EntryGate.QA_DONE: _after("qa"),
     EntryGate.SECURITY_DONE: _check_security_done,
     EntryGate.SIGNED_OFF: _check_signed_off,
@@ -315,11 +303,6 @@ def _find_failures(view: View, step: str = "") -> Iterator[str]:
     yield from dict.fromkeys(map(str, failures_of(view.facts, step, view.department)))
 
 
-def _check_security_pause(view: View) -> Iterator[str]:
-    """A WARN pauses for a person where configured."""
-    yield from _approval(view, "security")
-
-
 def _check_state_complete(view: View) -> Iterator[str]:
     """A sign-off counts only for what existed when it was given."""
     facts, number = view.facts, int(view.facts.phase.number)
@@ -388,7 +371,7 @@ EXIT: Mapping[ExitGate, Callable[[View], Iterator[str]]] = {
     ExitGate.QA: _check_tested,
     ExitGate.SECURITY_AUDIT: _security,
     ExitGate.SECURITY_FAIL_STOPS: _check_security_failures,
-    ExitGate.SECURITY_WARN_PAUSES: _check_security_pause,
+    ExitGate.SECURITY_WARN_PAUSES: lambda view: _approval(view, "security"),
     ExitGate.STATE_COMPLETE: _check_state_complete,
     ExitGate.ROADMAP_UPDATED: _present("roadmap", "ROADMAP.md"),
     ExitGate.INTEGRATION_RESULT: _integration,

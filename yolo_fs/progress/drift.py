@@ -118,15 +118,7 @@ def as_json(all_notes: Iterable[WorkTreeNotes]) -> dict[str, Any]:
     listed = tuple(all_notes)
     return {
         "drift": [
-            {
-                "phase": notes.phase,
-                "where": each.where,
-                "key": each.key,
-                "declared": each.declared,
-                "derived": each.derived,
-            }
-            for notes in listed
-            for each in notes.drifts
+            {"phase": notes.phase, **to_json(each)} for notes in listed for each in notes.drifts
         ],
         "overdue": [handoff for notes in listed for handoff in notes.handoffs],
         "forged": [
