@@ -249,3 +249,30 @@ def test_a_task_that_no_plan_has_is_a_wrong_question(team: Team, ask: Any) -> No
     team.begin()
     assert ask("task", "claim", "01-09/T1", "--as", "dev-1")[0] == Exit.USAGE
     assert ask("task", "claim", "first", "--as", "dev-1")[0] == Exit.USAGE
+
+
+def test_the_role_may_be_said_as_every_other_verb_takes_it(
+    ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = ask("may", "critic", "write", "critique.jsonl")
+    assert named[1]["data"]["allowed"] is False
+    assert ask("may", "write", "critique.jsonl", "--as", "critic") == named
+    monkeypatch.setenv("YOLO_FS_ROLE", "critic")
+    assert ask("may", "write", "critique.jsonl") == named
+    assert ask("may", "lead", "write", "critique.jsonl")[1]["data"]["allowed"] is True
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["write", "a.ts"], "Missing role: 'yolo-fs may ROLE write …', or --as ROLE."),
+        (["dev", "wrte", "a.ts"], "'wrte' is no action. Did you mean write?"),
+        (["dev"], "'' is no action. There are: read, write,"),
+        (["dev", "read"], "Missing subject: what may dev read?"),
+    ],
+)
+def test_a_question_that_is_not_whole_is_told_what_is_missing(
+    capsys: pytest.CaptureFixture[str], words: list[str], told: str
+) -> None:
+    assert run(["may", *words]) == Exit.USAGE
+    assert told in capsys.readouterr().err

@@ -10,8 +10,8 @@ import click
 
 from yolo_fs.agents.access import Access
 from yolo_fs.authority.actors import AccessDecision, Actor, escalation_of, find_department, meant_by
-from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
+from yolo_fs.core.reasons import Exit, Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.departments import ANY_OF_WORKING
 from yolo_fs.protocol.isolation import SCOPES
@@ -19,15 +19,17 @@ from yolo_fs.protocol.isolation import SCOPES
 if TYPE_CHECKING:
     from rich.console import Console
 
+_ACTIONS = ("read", "write", "decide", "use", "contact", "escalate")
 _WORK = tuple(row.mode for row in SCOPES if row.mode)
 
 
 @verb("may", example="yolo-fs may dev read .yolo-planning/ROADMAP.md")
-@click.argument("role")
 @click.argument(
-    "action", type=click.Choice(["read", "write", "decide", "use", "contact", "escalate"])
+    "words", nargs=-1, required=True, metavar=f"[ROLE] {{{'|'.join(_ACTIONS)}}} SUBJECT..."
 )
-@click.argument("subject", nargs=-1, required=True)
+@click.option(
+    "--as", "agent", default="", envvar=AS_ENV, help="The role, where it is not the first word."
+)
 @click.option("--dept", help=f"Department that the role works in: {ANY_OF_WORKING}.")
 @click.option(
     "--plan",
@@ -41,9 +43,8 @@ _WORK = tuple(row.mode for row in SCOPES if row.mode)
 def may(
     invocation: Invocation,
     *,
-    role: str,
-    action: str,
-    subject: tuple[str, ...],
+    words: tuple[str, ...],
+    agent: str,
     dept: str,
     plan: str,
     work: str | None,
@@ -53,16 +54,31 @@ def may(
     SUBJECT is a path, a topic, a tool, whom to contact, or what to escalate: an occasion, or the
     role to go to. Exit 0 for yes, 1 for no.
     """
+    role, action, what = _read_question(words, agent)
     with repository_of(invocation.start) as repository:
         access = Access(repository, start=invocation.start)
         actor = access.actor(role, find_department(dept) if dept else None)
-        what = " ".join(subject)
         answer = (
             _ANSWERS[action](access, actor, what)
             if action in _ANSWERS
             else _decide_on_path(access, actor, action, what, plan, work or "")
         )
     return answered(f"{actor.name} {action} {what}", answer)
+
+
+def _read_question(words: tuple[str, ...], agent: str) -> tuple[str, str, str]:
+    """Return role, action and subject. `agent`: of `--as`, for words that begin with the action."""
+    role, *rest = (agent, *words) if words[0] in _ACTIONS else words
+    action, subject = rest[0] if rest else "", " ".join(rest[1:])
+    if not role:
+        raise click.UsageError(f"Missing role: 'yolo-fs may ROLE {action} …', or --as ROLE.")
+    if action not in _ACTIONS:
+        raise click.UsageError(
+            f"{safe(action)!r} is no action. {hint_for_unknown(action, _ACTIONS)}"
+        )
+    if not subject:
+        raise click.UsageError(f"Missing subject: what may {safe(role)} {action}?")
+    return role, action, subject
 
 
 def _decide_on_path(

@@ -224,7 +224,7 @@ class Tools:
         """
         return self._reply_as_command(
             "may.may",
-            role=self._named(agent), action=action, subject=(subject,), dept=None, plan="",
+            words=(self._named(agent), action, subject), agent="", dept=None, plan="",
             work=None,
         )  # fmt: skip
 
