@@ -126,3 +126,47 @@ def test_what_was_reported_without_a_prefix_goes_on_without_it(team: Team, ask: 
     assert told[0] == Exit.DONE
     assert report(ask, "fe-dev", "navy fails")[1]["data"]["line"]["id"] == "ESC-01-01-T1"
     assert standings(ask) == {"ESC-01-01-T1": ("frontend", "rising")}
+
+
+def test_a_blocker_that_is_resolved_in_words_ends_the_one_of_the_department_whose_files_it_changes(
+    team: Team, ask: Ask
+) -> None:
+    report(ask, "dev", "the key is missing")
+    report(ask, "fe-dev", "which blue?")
+    for name, agent in (("ESC-01-01-T1", "senior"), ("ESC-fe-01-01-T1", "fe-senior")):
+        ask("escalate", "resolve", name, "--as", agent, "--decision", "go on")
+    team.file("src/page/tokens.ts", "export {}\n")
+    team.user_commits("fix(01-01): resolve blocker", "src/page/tokens.ts")
+    ask("escalate", "tick")
+    assert standings(ask) == {
+        "ESC-01-01-T1": ("backend", "descending"),
+        "ESC-fe-01-01-T1": ("frontend", "resolved"),
+    }
+
+
+def test_a_review_that_failed_for_the_last_time_finds_a_task_that_only_the_other_has_blocked(
+    team: Team, ask: Ask
+) -> None:
+    report(ask, "dev", "the key is missing")
+    found = {"f": "src/page/tokens.ts", "ln": 1, "sev": "major", "issue": "no check", "sug": "one"}
+    for cycle in (1, 2):
+        verdict = {"plan": "01-01", "r": "changes_requested", "cycle": cycle, "dt": "2026-02-19"}
+        lines = "".join(json.dumps(each) + "\n" for each in (verdict, found))
+        team.artifact("fe-code-review.jsonl", lines)
+        team.once()
+        team.file("src/page/tokens.ts", f"export const cycle = {cycle}\n")
+        team.user_commits("feat(01-01): T1 paint it", "src/page/tokens.ts")
+    team.once()
+    assert standings(ask)["ESC-fe-01-01-T1"] == ("frontend", "rising")
+
+
+def test_a_blocker_counts_for_the_department_of_whoever_reports_it(team: Team, ask: Ask) -> None:
+    for number in (1, 2):
+        blocker = {"type": "dev_blocker", "task": f"01-01/T{number}", "plan_id": "01-01", "blocker": "blue?",
+                   "needs": "a colour", "attempted": ["navy"]}  # fmt: skip
+        message = team.file(f"blocker{number}.json", json.dumps(blocker))
+        assert ask("agent", "note", str(message), "--as", "fe-dev")[0] == Exit.DONE
+    circuits = ask("status")[1]["data"]["crew"]["circuits"]
+    assert {each["dept"]: each["failure_count"] for each in circuits} == {
+        "backend": 0, "frontend": 2, "uiux": 0,
+    }  # fmt: skip
