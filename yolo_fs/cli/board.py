@@ -20,9 +20,8 @@ from yolo_fs.cli.reply import Cell, columns_that_fit, draw_columns
 from yolo_fs.company.overview import CompanyNow
 from yolo_fs.core.reasons import counted, safe, shortened
 from yolo_fs.core.timestamps import local
-from yolo_fs.escalations.log import EscalationProgress
+from yolo_fs.escalations.log import EscalationProgress, act_of
 from yolo_fs.evidence.facts import PlanStanding, PlanStatus
-from yolo_fs.phase.phase import act_of
 from yolo_fs.phase.progress import DepartmentStatus, Next, PhaseStatus, StepStanding, StepStatus
 from yolo_fs.progress.board import Board, PhaseBoard, tasks_done
 from yolo_fs.protocol.gates import Outcome

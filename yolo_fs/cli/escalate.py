@@ -17,9 +17,8 @@ from yolo_fs.escalation_service.command_hook import CommandHook, load_command
 from yolo_fs.escalation_service.moves import Escalations, MoveResult
 from yolo_fs.escalation_service.ticking import AddedLine, Ticker
 from yolo_fs.escalations.lines import EscalationRequest, request_of
-from yolo_fs.escalations.log import EscalationProgress, EscalationStage, as_json
+from yolo_fs.escalations.log import EscalationProgress, EscalationStage, act_of, as_json
 from yolo_fs.git.repository import Repository
-from yolo_fs.phase.phase import act_of
 from yolo_fs.system.journal import Journal
 from yolo_fs.system.readers import read_object
 from yolo_fs.system.text_checks import Limits

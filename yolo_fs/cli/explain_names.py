@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from yolo_fs.core.ids import EscalationId, PlanId, TaskRef
 from yolo_fs.core.reasons import counted, safe
+from yolo_fs.escalations.log import act_of
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
-from yolo_fs.phase.phase import Phase, act_of
+from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.root_cause import root_cause
 from yolo_fs.workspace.planning_tree import phase_spelled
 from yolo_fs.workspace.settings import Settings

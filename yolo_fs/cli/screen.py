@@ -23,11 +23,11 @@ from yolo_fs.cli.reply import Reply, build_rich_console, console_for
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import safe
 from yolo_fs.core.timestamps import local
+from yolo_fs.escalations.log import act_of
 from yolo_fs.git.repository import Repository
 from yolo_fs.moments.inbox import COMMAND_LENGTH, TOLD_ELSEWHERE
 from yolo_fs.moments.moment import PastMoment, PresentMoment, stamp
 from yolo_fs.phase.gate_status import GateStatus
-from yolo_fs.phase.phase import act_of
 from yolo_fs.phase.progress import DepartmentStatus
 from yolo_fs.progress.board import PhaseBoard
 from yolo_fs.progress.drift import FORGED, WorkTreeNotes

@@ -9,6 +9,7 @@ finding but still a station, since no escalation may get lost. See docs/dev/sour
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 from yolo_fs.artifacts.naming import entries_in
 from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.core.ids import EscalationId, TaskRef
-from yolo_fs.core.reasons import Finding
+from yolo_fs.core.reasons import Finding, safe
 from yolo_fs.core.timestamps import iso, moment
 from yolo_fs.evidence.facts import PhaseFacts, texts
 from yolo_fs.protocol.departments import (
@@ -359,6 +360,40 @@ class EscalationProgress(NamedTuple):
     def below(self, role: Role) -> Role:
         """Return the next level down."""
         return self.path[max(0, self.path.index(role) - 1)] if role in self.path else self.origin
+
+
+def act_of(escalation: EscalationProgress) -> tuple[str, str]:
+    """Return what the holder of an escalation has to do, and the command for it.
+
+    Both are empty where the task itself goes on.
+    """
+    decide = f"yolo-fs escalate resolve {escalation.id} --by {escalation.agent} --decision …"
+    if escalation.holder is Role.USER:
+        decide = (
+            f"yolo-fs answer {escalation.id} {'CHOICE' if escalation.options else '--text TEXT'}"
+        )
+    if escalation.is_told and escalation.origin is Role.SENIOR:
+        return (
+            f"specifies {escalation.id.task} anew by the decision: "
+            f"{safe(escalation.decision, 200)}",
+            "",
+        )
+    if escalation.is_told and escalation.origin is Role.SECURITY:
+        task, decision = escalation.id.task, safe(escalation.decision, 200)
+        return f"mends what Security found in {task}: {decision}", ""
+    if escalation.is_told:
+        return f"goes on with {escalation.id.task}: {safe(escalation.decision, 200)}", ""
+    if escalation.standing is EscalationStage.DESCENDING:
+        below = name_in(escalation.below(escalation.holder), escalation.department)
+        if safe(escalation.decision, 1000) == escalation.decision:  # another wording is refused
+            decide = decide.replace("…", shlex.quote(escalation.decision))
+        return f"passes the decision {safe(escalation.decision, 200)!r} on to {below}", decide
+    choice = (
+        f" ({' or '.join(safe(each, 80) for each in escalation.options)})"
+        if escalation.options
+        else ""
+    )
+    return f"answers {escalation.id}{choice}: {safe(escalation.question, 200)}", decide
 
 
 def as_json(escalation: EscalationProgress) -> dict[str, Any]:

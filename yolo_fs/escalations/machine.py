@@ -19,6 +19,7 @@ from yolo_fs.escalations.log import (
     EscalationProgress,
     EscalationStage,
     LogEntry,
+    act_of,
 )
 from yolo_fs.protocol.departments import Dept, Mode, Role, name_in
 from yolo_fs.protocol.departments import department as department_row
@@ -39,8 +40,12 @@ def rule_broken(role: Role | None, to: Role) -> Rule:
 
 
 def whom_to_ask(escalation: EscalationProgress) -> str:
-    """Return who holds the escalation and what is owed; empty once it is over."""
-    return f"{escalation.agent} holds it: {escalation.owed}." if escalation.owed else ""
+    """Return who holds the escalation, what they do and how; empty once it is over."""
+    if not escalation.is_open:
+        return ""
+    does, command = act_of(escalation)
+    how = f": '{command}'" if command else ""
+    return f"{escalation.agent} holds it, and {does}{how}."
 
 
 def not_holder(escalation: EscalationProgress, line: LogEntry, verb: str) -> Finding:

@@ -20,9 +20,8 @@ from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Finding, Reason
 from yolo_fs.core.timestamps import iso
 from yolo_fs.escalation_service.moves import Escalations
-from yolo_fs.escalations.log import LOG, EscalationProgress
+from yolo_fs.escalations.log import LOG, EscalationProgress, act_of
 from yolo_fs.phase.acts import acts_of
-from yolo_fs.phase.phase import act_of
 from yolo_fs.progress.board import Board, PhaseBoard
 from yolo_fs.protocol.departments import Role
 from yolo_fs.reports.status import Candidate, CandidateState, Report

@@ -8,7 +8,6 @@ escalation or a stop decides who has to act in it. See docs/dev/sources.md#docum
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,7 +18,7 @@ from yolo_fs.artifacts.classify import place_of_name
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Finding, safe, shortened
 from yolo_fs.escalations.fold import as_committed, open_of
-from yolo_fs.escalations.log import EscalationProgress, EscalationStage
+from yolo_fs.escalations.log import EscalationProgress, act_of
 from yolo_fs.evidence.facts import (
     FETCH_LACKING,
     OWNERS_DECISION,
@@ -599,40 +598,6 @@ def asked_by_gate(gate: GateStatus, at: int = 0) -> Next:
 def _lacks_task(turn: Next) -> bool:
     """Return whether a department has to implement, but all of its plans wait for others."""
     return turn.step == "implementation" and not turn.task
-
-
-def act_of(escalation: EscalationProgress) -> tuple[str, str]:
-    """Return what the holder of an escalation has to do, and the command for it.
-
-    Both are empty where the task itself goes on.
-    """
-    decide = f"yolo-fs escalate resolve {escalation.id} --by {escalation.agent} --decision …"
-    if escalation.holder is Role.USER:
-        decide = (
-            f"yolo-fs answer {escalation.id} {'CHOICE' if escalation.options else '--text TEXT'}"
-        )
-    if escalation.is_told and escalation.origin is Role.SENIOR:
-        return (
-            f"specifies {escalation.id.task} anew by the decision: "
-            f"{safe(escalation.decision, 200)}",
-            "",
-        )
-    if escalation.is_told and escalation.origin is Role.SECURITY:
-        task, decision = escalation.id.task, safe(escalation.decision, 200)
-        return f"mends what Security found in {task}: {decision}", ""
-    if escalation.is_told:
-        return f"goes on with {escalation.id.task}: {safe(escalation.decision, 200)}", ""
-    if escalation.standing is EscalationStage.DESCENDING:
-        below = name_in(escalation.below(escalation.holder), escalation.department)
-        if safe(escalation.decision, 1000) == escalation.decision:  # another wording is refused
-            decide = decide.replace("…", shlex.quote(escalation.decision))
-        return f"passes the decision {safe(escalation.decision, 200)!r} on to {below}", decide
-    choice = (
-        f" ({' or '.join(safe(each, 80) for each in escalation.options)})"
-        if escalation.options
-        else ""
-    )
-    return f"answers {escalation.id}{choice}: {safe(escalation.question, 200)}", decide
 
 
 def loop_facts(facts: PhaseFacts) -> LoopFacts:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from yolo_fs.core.ids import EscalationId, TaskRef
 from yolo_fs.core.reasons import safe
-from yolo_fs.phase.phase import Phase, act_of
+from yolo_fs.escalations.log import act_of
+from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import DepartmentStatus
 from yolo_fs.phase.waits import Wait, name_plan, name_task, plan_named, shown
 from yolo_fs.protocol.roster import AGENT_BY_NAME
