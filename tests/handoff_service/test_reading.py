@@ -8,7 +8,6 @@ import shutil
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -256,9 +255,7 @@ def test_whatever_stands_there_is_no_json_and_holds_nobody_up(
     root: Path, make: Callable[[Path], object], finding: Reason
 ) -> None:
     make(root / FILE)
-    began = time.monotonic()
-    answer = read(root)
-    assert time.monotonic() - began < 2
+    answer = read(root)  # a pipe that is waited for ends at the limit of the test
     assert answer.read.diagnosis.cause is Reason.JSON_PARSE_ERROR
     assert finding in {one.reason for one in answer.findings}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from datetime import UTC, datetime
 
 import pytest
@@ -88,16 +87,6 @@ def test_a_field_is_read_from_its_line(block: str, key: str, value: object) -> N
 def test_a_field_that_stands_twice_is_a_fault() -> None:
     _, (fault,) = fields_of("STATUS: complete\nSTATUS: blocked")
     assert (fault.reason, fault.at) == (Reason.DUPLICATE_KEY, "/status")
-
-
-@pytest.mark.parametrize(
-    "piece", [" ", "*", "- ", "\t", "a ", ":", "---HANDOFF---\n", "STATUS:", "x\n"]
-)
-def test_a_long_text_costs_linear_time(piece: str) -> None:
-    text = "---HANDOFF---\nSTATUS: " + piece * 200_000 + "x"
-    began = time.perf_counter()
-    fields_of(block_of(text) or text)
-    assert time.perf_counter() - began < 5
 
 
 @pytest.mark.proves("004:62b")

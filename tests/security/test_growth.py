@@ -139,6 +139,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "repair of an object": read_as("analysis"),
     "a chat": lambda text: read_chat(text.split("\n")),
     "a block of a handoff": lambda text: fields_of(block_of(text) or text),
+    "a value of a handoff": lambda text: fields_of(
+        block_of(f"---HANDOFF---\nSTATUS: {text}x") or ""
+    ),
     "a subject": lambda text: (
         is_sound(text),
         purpose_of(text),
@@ -160,7 +163,7 @@ UNITS = (
     *"a0 \t\n-./\\'\"=:;,([{<>*#@~$&|`!\0\u202e\u00e9", "\r\n", "a ", " a", "a,", "a:", "a: ", "a\n", "- a\n", "# a\n",
     "{\n", "[1,", '{"a":', '"a",', '\\"', "\\'", "\\\\", "'a' ", "rm ", "git ", "cat a;", ">a ", "$a", "$(", "${", "$((", "((a) ",
     "<<E\n", "<<'E'\n", "a=x;", "a=$a$a;", "a+=x;", "cd a;", "{a,b}", "{a}", "if ", "env ", "sh -c 'a b' ", "eval 'a' ", "find -exec ",
-    "python3 -c 'open(", "*** Add File: a\n", "*** Add File: \t", "---\n", "=== AUTO-HANDOFF ===\n", "key: value\n", "  a: b\n", "&a ",
+    "python3 -c 'open(", "*** Add File: a\n", "*** Add File: \t", "---\n", "=== AUTO-HANDOFF ===\n", "---HANDOFF---\n", "STATUS:", "key: value\n", "  a: b\n", "&a ",
     "a[2]{b,c}: 1,2\n", "A: 1\n", "AB-", "00-a", "TODO. ", "/*", "//", "<!--", "feat(01-01): ", "eyJa.", "-----BEGIN ", "sk-a", "\\u0061",
     "password=", "READ a:",
 )  # fmt: skip
