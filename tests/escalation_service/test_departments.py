@@ -11,7 +11,11 @@ import pytest
 
 from tests.support.teams import Team
 from yolo_fs.cli.main import run
+from yolo_fs.core.ids import EscalationId
 from yolo_fs.core.reasons import Exit
+from yolo_fs.protocol.departments import WORKING, Department
+from yolo_fs.schemas.base import check
+from yolo_fs.schemas.lines.escalation import EscalationLine
 
 PHASE = ".yolo-planning/phases/01-auth"
 LOG = f"{PHASE}/escalation.jsonl"
@@ -170,3 +174,12 @@ def test_a_blocker_counts_for_the_department_of_whoever_reports_it(team: Team, a
     assert {each["dept"]: each["failure_count"] for each in circuits} == {
         "backend": 0, "frontend": 2, "uiux": 0,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("row", WORKING, ids=lambda row: row.name)
+def test_the_ids_of_every_department_are_known_to_the_schema(row: Department) -> None:
+    name = EscalationId.parse(f"ESC-{row.prefix}01-01-T1")
+    assert name is not None and name.prefix == row.prefix
+    line = {"id": str(name), "dt": "2026-02-19T11:00:00Z", "agent": "dev", "reason": "r", "sb": "s", "tgt": "senior",
+            "sev": "blocking", "st": "open"}  # fmt: skip
+    assert check(EscalationLine, line)[1] == ()

@@ -17,7 +17,7 @@ from yolo_fs.artifacts.table import ARTIFACTS, RUNTIME, Artifact, Check, Home, N
 from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.core.ids import NAME, PHASE_DIRECTORY, PLAN, PhaseId, PlanId, Subject
 from yolo_fs.core.reasons import Finding, Level, Reason
-from yolo_fs.protocol.departments import WORKING, WORKING_NAMES
+from yolo_fs.protocol.departments import DEPARTMENT_BY_PREFIX, WORKING, WORKING_NAMES
 from yolo_fs.protocol.handoffs import STORAGE, Stored
 from yolo_fs.schemas.layout import Format
 
@@ -67,7 +67,6 @@ def _unname_groups(pattern: re.Pattern[str]) -> str:
     return re.sub(r"\?P<\w+>", "", pattern.pattern)
 
 
-_DEPARTMENT_OF_PREFIX = {row.prefix: str(row.name) for row in WORKING}
 _SLUG = re.compile(r"[a-z0-9][a-z0-9-]*")
 _MILESTONE = rf"(?:milestones/{_SLUG.pattern}/)?"
 _HOMES = {
@@ -76,7 +75,7 @@ _HOMES = {
     Home.ANYWHERE: rf"(?:{_MILESTONE}phases/(?P<directory>[^/]+)/)?(?:[^/]+/)*",
 }
 _GAPS = {
-    "dept": f"(?P<prefix>{'|'.join(sorted(_DEPARTMENT_OF_PREFIX, reverse=True))})",
+    "dept": f"(?P<prefix>{'|'.join(sorted(DEPARTMENT_BY_PREFIX, reverse=True))})",
     "plan": f"(?P<plan>{_unname_groups(PLAN)})",
     "NN": "(?P<number>[0-9]{2})",
     "department": f"(?P<department>{'|'.join(WORKING_NAMES)})",
@@ -179,7 +178,7 @@ class ClassifiedPath:
 
 
 def _place(path: str, artifact: Artifact, groups: dict[str, str | None]) -> Place:
-    department = groups.get("department") or _DEPARTMENT_OF_PREFIX[groups.get("prefix") or ""]
+    department = groups.get("department") or str(DEPARTMENT_BY_PREFIX[groups.get("prefix") or ""])
     return Place(
         path,
         artifact,

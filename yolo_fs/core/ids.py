@@ -19,8 +19,10 @@ from yolo_fs.core.reasons import safe
 PHASE_DIRECTORY = re.compile(r"(?P<number>[0-9]{2})-(?P<slug>[a-z0-9]+(?:-[a-z0-9]+)*)")
 PLAN = re.compile(r"(?P<phase>[0-9]{2})-(?P<number>[0-9]{2})")
 TASK = re.compile(r"(?P<plan>[0-9]{2}-[0-9]{2})/T(?P<number>[1-9][0-9]*)")
+DEPARTMENT_PREFIX = "(?:fe-|ux-)?"
+"""Of a department, in an id; none where the plan says whose it is."""
 ESCALATION = re.compile(
-    r"ESC-(?P<prefix>(?:fe-|ux-)?)(?P<plan>[0-9]{2}-[0-9]{2})-T(?P<number>[1-9][0-9]*)"
+    rf"ESC-(?P<prefix>{DEPARTMENT_PREFIX})(?P<plan>[0-9]{{2}}-[0-9]{{2}})-T(?P<number>[1-9][0-9]*)"
 )
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 """Departments, gates and other names that become part of a path."""

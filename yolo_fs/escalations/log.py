@@ -26,6 +26,7 @@ from yolo_fs.evidence.facts import PhaseFacts, texts
 from yolo_fs.protocol.departments import (
     DEFAULT_DEPARTMENT,
     DEPARTMENT_BY_NAME,
+    DEPARTMENT_BY_PREFIX,
     Dept,
     Mode,
     Role,
@@ -60,8 +61,9 @@ class EscalationLog:
         """Return whose task is blocked: as the id says, else as the name of the agent says that
         reports it, else as the plan does.
         """
-        said = department_said(name.prefix + Role.DEV) or department_said(agent)
-        return said or self._owners(name.task)[0]
+        if name.prefix:
+            return DEPARTMENT_BY_PREFIX[name.prefix]
+        return department_said(agent) or self._owners(name.task)[0]
 
     def name_for(self, task: TaskRef, agent: str) -> EscalationId:
         """Return the id under which an agent reports a task.
@@ -365,7 +367,7 @@ class EscalationProgress(NamedTuple):
 def act_of(escalation: EscalationProgress) -> tuple[str, str]:
     """Return what the holder of an escalation has to do, and the command for it.
 
-    Both are empty where the task itself goes on.
+    The command is empty where no line of the log is owed, but work.
     """
     decide = f"yolo-fs escalate resolve {escalation.id} --by {escalation.agent} --decision …"
     if escalation.holder is Role.USER:

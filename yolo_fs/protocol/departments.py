@@ -173,6 +173,8 @@ ANY_OF_WORKING = f"{', '.join(WORKING_NAMES[:-1])} or {WORKING_NAMES[-1]}"
 PREFIXES = tuple(row.prefix for row in WORKING)
 """What their artifacts' names begin with; nothing for the default one."""
 
+DEPARTMENT_BY_PREFIX = {row.prefix: row.name for row in WORKING}
+
 SHARED_NAMES = tuple(row.name for row in DEPARTMENTS if not row.runs_workflow)
 """Groups whose agents serve every department."""
 

@@ -103,11 +103,12 @@ def _packet(lines: Sequence[str], report: FindingList) -> dict[str, str] | None:
     """Return the packet, or None when it has any fault."""
     texts: dict[str, str] = {}
     faults = {fault for row, line in enumerate(lines) for fault in _faults_of_characters(row, line)}
+    scalars: dict[int, list[yaml.ScalarEvent]] = defaultdict(list)
     if not faults:
-        scalars: dict[int, list[yaml.ScalarEvent]] = defaultdict(list)
         faults |= {*_faults_of_yaml(lines, scalars)}
         faults |= {*_faults_of_keys(scalars)}
-        faults |= faults or {*_read_lines(lines, scalars, texts)}
+    if not faults:
+        faults = {*_read_lines(lines, scalars, texts)}
     for row, reason, message, at in sorted(faults):
         report.add(reason, row + 2, message, at=at)
     return None if faults else texts
