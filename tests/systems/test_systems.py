@@ -23,7 +23,8 @@ def test_the_walk_goes_to_its_end_in_each_place(
     with Ground(name, tmp_path, 0) as ground:
         try:
             with PLACES[kind][name](ground) as walk:
-                assert walked(walk) == (len(STEPS), "")
+                outcome = walked(walk)
+                assert outcome.steps == len(STEPS), outcome.defect
         except SkipError as why:
             pytest.skip(f"not here: {why}")
 
