@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.artifacts import PLANNING
+from tests.e2e.artifacts import PLANNING, Artifact
 from tests.e2e.company import PHASE
 from tests.e2e.daemon import until
 from tests.e2e.repo import Repo
@@ -74,8 +74,16 @@ class Cast:
 
     def puts(self, path: str, text: str) -> None:
         """Write a file, and wait until the daemon has committed it."""
+        before = self.repo.look("rev-parse", "HEAD").strip()
         self.repo.file(path, text)
-        until(lambda: self._committed(path) == text, f"{path} is committed", 20)
+        blob = Artifact(path, text.encode(), "").blob()
+        since = ("log", "--format=%h", f"--find-object={blob}", f"{before}..", "--", path)
+        # A state file is moved on by the daemon's own commit, which may be the tip already.
+        until(
+            lambda: self._committed(path) == text or bool(self.repo.look(*since)),
+            f"{path} is committed",
+            20,
+        )
 
     def commits(self, path: str, subject: str) -> str:
         """Write a source file, and commit it as its Dev does; return the commit."""
