@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -21,6 +21,8 @@ from bench.options import Options
 from bench.repositories import BRANCH, git, put
 from bench.rounds import Sample
 from bench.table import Goal, Table, goal_table, ms
+from yolo_fs.system.ask import COLD, answers
+from yolo_fs.system.warm_path import own_folder
 
 GATE = "ux-complete"
 CONFIG = {"departments": {"frontend": True, "uiux": True}, "department_workflow": "parallel"}
@@ -58,12 +60,12 @@ class _Round:
 
 
 def run(options: Options) -> Iterator[Table]:
-    """Measure with the daemon, then without one."""
+    """Measure with a daemon, whose observer looks for all who wait, then without one."""
     size, _ = repositories.sizes(options)
     waiters = options.pick(20, 4, 100)
     with ExitStack() as stack:
         root = _team(repositories.copy(size, options))
-        said = stack.enter_context(daemon.running(root))
+        said = stack.enter_context(_observed(root))
         rounds = [
             _measure(root, number, waiters, lambda: _by_daemon(root, said))
             for number in range(options.pick(2, 1, 3))
@@ -87,6 +89,19 @@ def run(options: Options) -> Iterator[Table]:
             )
         ],
     )
+
+
+@contextmanager
+def _observed(root: str) -> Iterator[daemon.Daemon]:
+    """Run the daemon, and wait until its observer answers."""
+    cold = os.environ.pop(COLD, None)
+    try:
+        with daemon.running(root) as said:
+            _until(lambda: answers(own_folder(root)), "no observer answers")
+            yield said
+    finally:
+        if cold is not None:
+            os.environ[COLD] = cold
 
 
 def _team(root: str) -> str:
@@ -178,7 +193,7 @@ def _asleep(root: str, number: int, waiters: int) -> list[subprocess.Popen[bytes
 
 
 def _has_looked(one: subprocess.Popen[bytes]) -> bool:
-    """Return whether the process sleeps by itself: not for git, which works for its look."""
+    """Return whether the process sleeps: not for git, which works for its look."""
     if one.poll() is not None:
         raise RuntimeError(f"a waiter ended: {one.communicate()[0]!r}")
     with open(f"/proc/{one.pid}/wchan") as file:

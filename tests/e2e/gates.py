@@ -74,6 +74,11 @@ class Waiter:
         place = Path(f"/proc/{pid}/wchan").read_text()
         return not descendants(pid) and ("poll" in place or "nanosleep" in place)
 
+    def is_connected(self) -> bool:
+        """Return whether an observer looks for it."""
+        folder = Path(f"/proc/{self.process.pid}/fd")
+        return any(os.readlink(file).startswith("socket:") for file in folder.iterdir())
+
     def answer(self) -> dict[str, Any]:
         """Return what it says at its end."""
         self.process.wait()

@@ -151,7 +151,7 @@ def send(number: signal.Signals, *pids: int) -> None:
             os.kill(pid, number)
 
 
-def _without_clocks(done: Done) -> tuple[int, bytes, bytes]:
+def without_clocks(done: Done) -> tuple[int, bytes, bytes]:
     """Return what a command did without ages and times of day, which go on between two runs."""
     clocks = rb"\d+(\.\d+)? ?(ms|s|min)\b|\d\d:\d\d:\d\d(\.\d+)?"
     code, out, err = done
@@ -169,7 +169,7 @@ def test_every_command_gives_the_same_bytes_and_exit_code(observed: Repo) -> Non
     for line, more in forms:
         words = line.split()
         cold, warm = run(observed, words, cold=True, **more), answered(observed, words, **more)
-        if _without_clocks(cold) != _without_clocks(warm):
+        if without_clocks(cold) != without_clocks(warm):
             different.append((line, more, cold, warm))
 
     assert not different
@@ -199,7 +199,7 @@ def test_on_a_terminal_width_and_colour_are_those_of_the_terminal(observed: Repo
             on_terminal(observed, ["-P", "-c", CLIENT, "status"], columns, {}),
         )
         assert b"\x1b[" in cold
-        assert _without_clocks((0, cold, b"")) == _without_clocks((0, warm, b""))
+        assert without_clocks((0, cold, b"")) == without_clocks((0, warm, b""))
 
 
 def on_terminal(repo: Repo, words: Sequence[str], columns: int, more: dict[str, str]) -> bytes:
@@ -358,7 +358,7 @@ def test_no_artifact_waits_for_an_observer_that_is_gone_or_stopped_and_another_c
     started = [each for each in daemon.mailbox.events if each["event"] == "observer.started"]
     assert len(started) == 2
     words = ["status", "--json"]
-    assert _without_clocks(answered(repo, words)) == _without_clocks(run(repo, words, cold=True))
+    assert without_clocks(answered(repo, words)) == without_clocks(run(repo, words, cold=True))
 
 
 @pytest.mark.timeout(120 + 5 * KILLS)

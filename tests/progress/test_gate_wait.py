@@ -15,6 +15,7 @@ import pytest
 from tests.support.teams import Team
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.progress.gate_wait import GateLook, GateReader, GateWaitResult, wait
+from yolo_fs.system.pausing import RESUMED, Pause, PausedError
 
 GATE = "api-contract"
 LOOK = GateReader.look
@@ -119,9 +120,9 @@ def test_when_the_time_is_over_a_branch_that_moved_is_looked_at_once_more(
 def test_the_configured_time_counts_where_the_command_line_says_none(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with GateReader(str(team.root), [GATE]) as reader:
-        soon = reader.look("1")._replace(timeout_s=0.01)
-    monkeypatch.setattr(GateReader, "look", lambda *_: soon)
+    monkeypatch.setattr(
+        GateReader, "look", lambda *arguments: LOOK(*arguments)._replace(timeout_s=0.01)
+    )
     waited = wait(str(team.root), "1", [GATE])
     assert not waited.look.is_open and waited.waited_s >= 0.01
 
@@ -172,6 +173,7 @@ def test_whoever_waits_keeps_nobody_from_the_index_and_no_git_beside_itself(team
     with GateReader(str(team.root), [GATE]) as reader:
         touch(team)
         reader.look("1")
+        reader.rest()
         index = sqlite3.connect(team.root / ".git/yolo-fs/index.db", timeout=0)
         with contextlib.closing(index):
             (is_busy, _, _) = index.execute("pragma wal_checkpoint(truncate)").fetchone()
@@ -180,3 +182,43 @@ def test_whoever_waits_keeps_nobody_from_the_index_and_no_git_beside_itself(team
     assert not is_busy
     own = [command for command in beside if str(team.root) in command]  # others are of other tests
     assert not [command for command in own if "cat-file" in command]
+
+
+def test_in_an_observer_a_wait_goes_on_as_it_began(team: Team, watched: Watched) -> None:
+    """Whoever asks again for the same waiting gets the same time, and the phase of the first look."""
+    with pytest.raises(PausedError) as first:
+        resumed(team, Pause(None, {}, 0.0), "")
+    with pytest.raises(PausedError) as second:
+        resumed(team, first.value.pause, "9")
+    assert second.value.pause == first.value.pause
+    assert not first.value.pause.is_over
+    agree(team)
+    assert first.value.pause.is_over
+    found = resumed(team, Pause.parse(first.value.pause.to_bytes()), "9")
+    assert (found.look.is_open, found.look.phase, watched.count) == (True, "01-auth", 3)
+
+
+def test_in_an_observer_a_look_that_fails_meanwhile_is_tried_again_until_the_time_is_over(
+    team: Team,
+) -> None:
+    with pytest.raises(PausedError) as paused:
+        resumed(team, Pause(None, {}, 0.0), "1")
+    team.root.joinpath(".yolo-planning/config.json").write_text("{")
+    with pytest.raises(PausedError) as again:
+        resumed(team, paused.value.pause, "1")
+    began_s, phase, deadline_s = again.value.pause.state
+    assert again.value.pause.state == paused.value.pause.state
+    assert again.value.pause.ends_s < deadline_s
+    late = [began_s, phase, time.monotonic()]
+    with pytest.raises(YoloError) as raised:
+        resumed(team, Pause(late, {}, 0.0), "1")
+    assert raised.value.reason is Reason.BAD_CONFIG
+
+
+def resumed(team: Team, pause: Pause, phase: str) -> GateWaitResult:
+    """Wait as a command that an observer runs."""
+    token = RESUMED.set(pause)
+    try:
+        return wait(str(team.root), phase, [GATE], LONG_S)
+    finally:
+        RESUMED.reset(token)

@@ -108,17 +108,21 @@ def _work(root: str, connection: socket.socket) -> NoReturn:
     """Run as a worker: answer requests from the connection until it closes."""
     from yolo_fs.observer.answers import Answerer
     from yolo_fs.observer.switchboard import AGAIN, FOLLOW
+    from yolo_fs.system.pausing import Pause
 
     answerer = Answerer(root)
     while not answerer.is_used_up:
-        length = int.from_bytes(_read_exactly(connection, 4), "big")
-        question = _read_exactly(connection, length)
+        question = _read_text(connection)
         if question == FOLLOW:
             answer = b"" if answerer.follow() else AGAIN
         else:
-            answer = answerer.answer(question)
+            answer = answerer.answer(question, Pause.parse(_read_text(connection)))
         connection.sendall(len(answer).to_bytes(4, "big") + answer)
     os._exit(0)
+
+
+def _read_text(connection: socket.socket) -> bytes:
+    return _read_exactly(connection, int.from_bytes(_read_exactly(connection, 4), "big"))
 
 
 def _read_exactly(connection: socket.socket, count: int) -> bytes:

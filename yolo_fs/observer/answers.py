@@ -25,6 +25,7 @@ from yolo_fs.progress.drift import notes_of_work_tree
 from yolo_fs.reports.status import report
 from yolo_fs.survey.surveyor import Surveyor
 from yolo_fs.system.ask import IN_ASCII, STREAMS, frame, package_folder, register_signs
+from yolo_fs.system.pausing import RESUMED, Pause, PausedError
 from yolo_fs.system.warm_path import ASKED_BY_GIT, HOOK_IN_FULL
 from yolo_fs.workspace.settings import load
 
@@ -37,13 +38,13 @@ ANSWERED = frozenset(
         "compat validate-naming", "compat validate-plan", "compat validate-send-message",
         "compat validate-summary", "dept show", "envelope check", "envelope choose",
         "envelope show", "escalate list", "events", "forecast", "gate check", "gate list",
-        "gate why", "handoff parse", "handoff report", "kept list", "may", "message check",
-        "message route", "phase list", "resume", "schema list", "schema show", "status",
-        "task claims", "task summary", "team status", "validate", "workflow next",
+        "gate wait", "gate why", "handoff parse", "handoff report", "kept list", "may",
+        "message check", "message route", "phase list", "resume", "schema list", "schema show",
+        "status", "task claims", "task summary", "team status", "validate", "workflow next",
         "workflow show",
     )
 )  # fmt: skip
-"""Read-only verbs. Those that write run in the caller's own process."""
+"""Verbs that write nothing. Those that do run in the caller's own process."""
 ANSWERS_MOST = 2_000
 """Answers after which a worker is replaced, so that what commands leave behind does not accumulate.
 """
@@ -221,15 +222,19 @@ class Answerer:
             self._head = head if is_settled else None
         return is_settled
 
-    def answer(self, text: bytes) -> bytes:
-        """Return the parts of an answer; `REFUSAL` when the client has to run the command
-        itself.
+    def answer(self, text: bytes, resumed: Pause) -> bytes:
+        """Return the parts of an answer; `REFUSAL` when the client has to run the command itself,
+        and a pause where it has to wait. `resumed`: the last pause.
         """
         self._answered += 1
+        RESUMED.set(resumed)
         try:
             request = CommandRequest.parse(text)
             is_ours = bool(request.verb) and request.package == package_folder()
             return self._run(request) if is_ours else REFUSAL
+        except PausedError as paused:
+            text = paused.pause.to_bytes()
+            return frame("P", len(text)) + text
         except (Exception, InputWantedError):
             return REFUSAL
         finally:

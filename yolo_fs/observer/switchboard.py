@@ -1,7 +1,8 @@
 """Passes requests from clients to workers, and answers back.
 
 It does no work itself, so that it always responds. A worker that hangs or ends is replaced, and the
-client that waits for it is sent away.
+client that waits for it is sent away. The request of a command that pauses is passed on again when
+the pause is over.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from typing import NoReturn
 
 from yolo_fs.observer.answers import REFUSAL
 from yolo_fs.system import ask
-from yolo_fs.system.ask import HELLO, LONGEST_BYTES, SOCKET, frame, package_folder
+from yolo_fs.system.ask import FRAME_BYTES, HELLO, LONGEST_BYTES, SOCKET, frame, package_folder
+from yolo_fs.system.pausing import POLL_S, Pause
 from yolo_fs.system.system import end_with_parent, is_stopped, package_stamp
 from yolo_fs.system.warm_path import is_private
 
@@ -53,6 +55,9 @@ FOLLOW = b""
 """Request that has a worker read new commits."""
 AGAIN = b"again"
 """Its answer where files are so new that they have to be read once more, a moment later."""
+
+NOT_PAUSED = Pause(None, {}, 0.0)
+"""Of a command that has just been asked for."""
 
 Serve = Callable[[socket.socket], NoReturn]
 """Main function of a worker; it gets its end of the socket."""
@@ -99,7 +104,14 @@ class Client(Connection):
         self.since_s = time.monotonic()
         """When it connected, completed its request, or last received something."""
         self.question: bytes | None = None
+        self.pause = NOT_PAUSED
+        """The last pause of its command."""
         self.is_answered = False
+
+    @property
+    def has_paused(self) -> bool:
+        """Whether its command has begun to wait: it is not sent away because others are busy."""
+        return self.pause is not NOT_PAUSED
 
     def read(self) -> bool:
         """Return whether the whole request has arrived.
@@ -130,7 +142,8 @@ class Worker(Connection):
 
     def give(self, question: bytes, client: Client | None) -> None:
         self.client, self.began_s = client, time.monotonic()
-        self.send(len(question).to_bytes(4, "big") + question)
+        texts = (question,) if client is None else (question, client.pause.to_bytes())
+        self.send(b"".join(len(text).to_bytes(4, "big") + text for text in texts))
 
     def taken(self) -> bytes | None:
         """Return the complete answer and become free; None while it is incomplete."""
@@ -158,6 +171,7 @@ class Switchboard:
         self._selector = selectors.DefaultSelector()
         self._clients: dict[int, Client] = {}
         self._waiting: deque[Client] = deque()
+        self._paused: list[Client] = []
         self._workers: list[Worker] = []
         self._looked_s = 0.0
         self._stopped: set[int] = set()
@@ -191,6 +205,7 @@ class Switchboard:
             else:
                 self._hear_client(key.data)
         self._look_at_the_clock()
+        self._resume_paused()
         while self._waiting and (worker := self._free()) is not None:
             client = self._waiting.popleft()
             worker.give(client.question or b"", client)
@@ -199,6 +214,8 @@ class Switchboard:
         return self._is_current()
 
     def _sleep_s(self) -> float:
+        if self._paused:
+            return POLL_S
         is_busy = self._clients or any(worker.began_s is not None for worker in self._workers)
         return TICK_S if is_busy else LOOK_EVERY_S
 
@@ -234,14 +251,28 @@ class Switchboard:
         if not client.unsent:
             self._part(client)
 
+    def _answer_or_pause(self, client: Client, answer: bytes) -> None:
+        if answer[:1] == b"P":
+            client.pause = Pause.parse(answer[FRAME_BYTES:])
+            self._paused.append(client)
+        else:
+            self._answer(client, answer)
+
+    def _resume_paused(self) -> None:
+        for client in [client for client in self._paused if client.pause.is_over]:
+            self._paused.remove(client)
+            client.since_s = time.monotonic()
+            self._waiting.append(client)
+
     def _part(self, client: Client) -> None:
         """Forget a client. A worker that is busy with it finishes first."""
         if self._clients.pop(client.connection.fileno(), None) is None:
             return
         self._selector.unregister(client.connection)
         client.connection.close()
-        with contextlib.suppress(ValueError):
-            self._waiting.remove(client)
+        for queue in (self._waiting, self._paused):
+            if client in queue:
+                queue.remove(client)
         for worker in self._workers:
             if worker.client is client:
                 worker.client = None
@@ -257,7 +288,7 @@ class Switchboard:
             if client is not None:
                 self._asked_s = self._answered_s = time.monotonic()
                 self._let_all_follow()
-                self._answer(client, answer)
+                self._answer_or_pause(client, answer)
             elif answer == AGAIN and worker not in self._reread:
                 self._asked_s = time.monotonic()
                 self._reread.add(worker)
@@ -314,12 +345,13 @@ class Switchboard:
                 self._replace(worker)
         for client in list(self._waiting):
             stalled_s = now - max(client.since_s, self._answered_s)
-            if stalled_s > PATIENCE_S or now - client.since_s > QUEUED_S:
+            is_late = stalled_s > PATIENCE_S or now - client.since_s > QUEUED_S
+            if is_late and not client.has_paused:
                 self._answer(client, REFUSAL)
         working = [any_worker.client for any_worker in self._workers]
         for client in list(self._clients.values()):
             silent_s = now - client.since_s
-            if client in working:
+            if client in working or (client.has_paused and not client.is_answered):
                 if silent_s > WAIT_ON_S:
                     client.since_s = now
                     client.send(frame("W", 0))
@@ -364,7 +396,8 @@ class Switchboard:
         """
         now = time.monotonic()
         is_current = _read_quick_stamp() == self._seen
-        if is_current and now - self._stamped_s > STAMP_EVERY_S and self._clients:
+        is_asked = len(self._clients) > len(self._paused)
+        if is_current and now - self._stamped_s > STAMP_EVERY_S and is_asked:
             self._stamped_s, is_current = now, _stamp() == self._stamp
         if not is_current:
             for client in list(self._clients.values()):

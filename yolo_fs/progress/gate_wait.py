@@ -1,7 +1,6 @@
 """`gate wait`: looks at gates, and again whenever the branch has moved, until they are open.
 
-A waiter depends on no other process. It looks by itself, as several that ask an observer at one
-moment would wait longer for each other than a look takes.
+An observer looks for all who wait beside it. Without one, a waiter depends on no other process.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from yolo_fs.phase.progress import DepartmentStatus
 from yolo_fs.progress.gates import gates_at
 from yolo_fs.progress.workflow import spelled_or_at_work
 from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES, INTEGRATION
+from yolo_fs.system import ask
 from yolo_fs.system.files import Stamp, stamp_at
+from yolo_fs.system.pausing import Pause, is_outdated, pause_here, resumed_state
 from yolo_fs.system.store import read_json
 from yolo_fs.workspace.planning_tree import phase_folder
 from yolo_fs.workspace.settings import CONFIG, Settings, load, user_config_path
 
-POLL_S = 0.02
-"""Interval at which a waiter checks whether the branch has moved."""
 RETRY_S = 0.5
 """Pause after a look that failed, such as at a configuration that is half written."""
 
@@ -57,7 +56,7 @@ class GateLook(NamedTuple):
 
     def is_outdated(self) -> bool:
         """Return whether another look may have another result."""
-        return _is_outdated(self.stamps)
+        return is_outdated(self.stamps)
 
 
 class GateWaitResult(NamedTuple):
@@ -70,6 +69,24 @@ class GateWaitResult(NamedTuple):
     waited_s: float
 
 
+class _Course(NamedTuple):
+    """What a waiter knows of its waiting, from one look to the next."""
+
+    began_s: float
+    """On the monotonic clock, as all times here."""
+    phase: str
+    """As on the command line; after the first look, its id."""
+    deadline_s: float | None = None
+    """None before the first look, which finds the configured timeout."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.deadline_s is not None and time.monotonic() >= self.deadline_s
+
+    def pause(self, stamps: Mapping[str, Stamp | None], ends_s: float) -> None:
+        pause_here(Pause(list(self), stamps, ends_s))
+
+
 def wait(
     start: str, phase: str, names: Sequence[str], timeout_s: float | None = None
 ) -> GateWaitResult:
@@ -77,25 +94,32 @@ def wait(
 
     Raises:
         YoloError: what the first look raises, or the last.
+        PausedError: an observer runs the command, and its client has to wait.
     """
-    began = time.monotonic()
+    state = resumed_state()
+    course = _Course(*state) if state else _Course(ask.asked_at_s or time.monotonic(), phase)
     with GateReader(start, names) as reader:
-        seen = reader.look(phase)
-        deadline = began + (seen.timeout_s if timeout_s is None else timeout_s)
-        is_over = False
-        while not (seen.is_open or is_over):
-            while not seen.is_outdated() and (left_s := deadline - time.monotonic()) > 0:
-                time.sleep(min(POLL_S, left_s))
-            is_over = time.monotonic() >= deadline
-            if is_over and not seen.is_outdated():
-                break
+        while True:
+            is_first, is_last = course.deadline_s is None, course.is_over
             try:
-                seen = reader.look(seen.phase)
+                seen = reader.look(course.phase) if is_first else reader.look_again(course.phase)
             except YoloError:
-                if is_over:
+                if is_first or is_last:
                     raise
-                time.sleep(RETRY_S)
-    return GateWaitResult(seen, time.time(), time.monotonic() - began)
+                course.pause({}, time.monotonic() + RETRY_S)
+                continue
+            if is_first:
+                limit_s = seen.timeout_s if timeout_s is None else timeout_s
+                course = course._replace(phase=seen.phase, deadline_s=course.began_s + limit_s)
+            if seen.is_open or is_last or (course.is_over and not seen.is_outdated()):
+                return GateWaitResult(seen, time.time(), time.monotonic() - course.began_s)
+            reader.rest()
+            course.pause(seen.stamps, course.deadline_s or 0.0)
+
+
+_LAST: dict[tuple[str, ...], GateLook] = {}
+"""Folder, configuration, phase and gates → last look. In an observer, many wait for the same."""
+_MOST_KEPT = 100
 
 
 class GateReader:
@@ -114,22 +138,33 @@ class GateReader:
     def __exit__(self, *_: object) -> None:
         self._opened.close()
 
+    def look_again(self, phase: str) -> GateLook:
+        """Return the last look at these gates in this process, or look where that is outdated.
+
+        Raises:
+            YoloError: as `look`.
+        """
+        asked = (os.path.abspath(self._start), user_config_path(), phase, *self._names)
+        seen = _LAST.get(asked)
+        if seen is None or seen.is_outdated():
+            if len(_LAST) >= _MOST_KEPT:
+                _LAST.clear()
+            seen = _LAST[asked] = self.look(phase)
+        return seen
+
     def look(self, spelled: str) -> GateLook:
         """Look at the gates of a phase, spelled as on the command line; empty for the one at work.
 
         Raises:
             YoloError: UNKNOWN_NAME, and what reading the repository and its configuration raises.
         """
-        if self._basis is None or _is_outdated(self._basis):
+        if self._basis is None or is_outdated(self._basis):
             self._open()
         repository, facts_reader = self._repository, self._facts_reader
         stamps = {path: stamp_at(path) for path in _branch_files(repository)}
         commit = repository.head().tip
         phase = spelled_or_at_work(repository, self._settings, facts_reader, spelled)
         gates = gates_at(repository, facts_reader, phase, commit)
-        # While this process sleeps, others may write to the index, and no git lives beside it.
-        facts_reader.history_index.keep()
-        repository.objects.close()
         return GateLook(
             phase=str(phase),
             gates=[to_json(gates.named(name)) for name in self._names],
@@ -139,6 +174,13 @@ class GateReader:
             timeout_s=_choose_timeout_s(repository.root, self._settings, phase, self._names),
             unproved=gates.unproved,
         )
+
+    def rest(self) -> None:
+        """Keep nobody from the index, and no git running, while this process sleeps."""
+        if self._basis is None:
+            return
+        self._facts_reader.history_index.keep()
+        self._repository.objects.close()
 
     def _open(self) -> None:
         self._opened.close()
@@ -150,10 +192,6 @@ class GateReader:
         self._settings = load(repository.root)
         self._facts_reader = FactsReader(repository, self._settings)
         self._basis = basis
-
-
-def _is_outdated(stamps: Mapping[str, Stamp | None]) -> bool:
-    return any(stamp_at(path) != before for path, before in stamps.items())
 
 
 def _branch_files(repository: Repository) -> Iterator[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import time
 
 from yolo_fs.system import IS_LINUX
 from yolo_fs.system.warm_path import is_private, own_folder
@@ -31,7 +32,8 @@ SOCKET = "observer.sock"
 HELLO = b"yolo-fs observer 1\n"
 FRAME_BYTES = 5
 """Size of the header of an answer's part: a letter and a number. O and E: so many bytes for stdout
-and stderr follow; C: exit code, the last part; R: run the command yourself; W: wait on."""
+and stderr follow; C: exit code, the last part; R: run the command yourself; W: wait on.
+P: only from a worker: so many bytes of a pause follow, after which it is asked again."""
 LONGEST_BYTES = 64 << 20
 PATIENCE_S = 0.25
 """Timeout for the observer's first response: half of what a command costs without it."""
@@ -50,13 +52,16 @@ _LONG_LIVED = frozenset(
     ("run", "start", "stop", "restart", "logs", "service", "board", "mcp", "demo", "statusline")
 )
 """Verbs that live long, or on which the observer depends."""
-_FOLLOWING = frozenset(("--watch", "--follow", "-f", "-w", "wait"))
+_FOLLOWING = frozenset(("--watch", "--follow", "-f", "-w"))
 _READ_INPUT = frozenset(
     ("pre-push", "post-rewrite", "validate-summary", "validate-frontmatter", "validate-commit",
      "validate-send-message")
 )  # fmt: skip
 """Hooks of git and drop-in scripts that read their input."""
 _CREDENTIALS_BYTES = 12
+
+asked_at_s: float | None = None
+"""When this process asked for its command, on the monotonic clock; None where it has not."""
 
 Part = tuple[int, bytes]
 """(number of a stream, bytes for it)."""
@@ -94,8 +99,10 @@ def run_by_observer(arguments: Sequence[str]) -> int | None:
 
     Return None when the command has to run in this process.
     """
+    global asked_at_s
     if not _is_ordinary(arguments):
         return None
+    asked_at_s = time.monotonic()
     answer = ask(arguments, take=_take_input if _reads_input(arguments) else None)
     if answer is None:
         return None
@@ -120,7 +127,7 @@ def lives_long(arguments: Sequence[str]) -> bool:
 
 
 def ends_soon(arguments: Sequence[str]) -> bool:
-    """Return whether a command does its work and exits, rather than live on or wait."""
+    """Return whether a command does its work and exits, rather than live on."""
     return not lives_long(arguments) and not _FOLLOWING.intersection(arguments)
 
 
