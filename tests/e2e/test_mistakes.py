@@ -437,6 +437,21 @@ def test_each_key_of_each_kind_that_is_absent_or_wrong_is_filled_in_from_the_mes
                 assert not again, (key, value, [said(each) for each in found], path.read_text())
 
 
+@pytest.mark.parametrize("kind", KINDS, ids=lambda artifact: artifact.kind)
+def test_a_word_that_no_key_takes_is_a_finding_and_never_an_exception(
+    kind: Artifact, root: Path
+) -> None:
+    is_spread = kind.file.endswith(".json")
+    text = example_of(kind.kind)
+    records = [json.loads(each) for each in ([text] if is_spread else text.splitlines())]
+    name = kind.file.replace("{dept}", "").replace("{plan}", "01-01")
+    for number, record in enumerate(records[:2]):
+        for key in record:
+            wrong = {**record, key: "no such word"}
+            path = written(root, name, lines(*records[:number], wrong, *records[number + 1 :]))
+            assert run(["validate", str(path)]) in (0, 1), (key, record[key])
+
+
 ABSENT = object()
 OF_TWO_VALUES = ("state_conflict", "totals_disagree")
 """Two values that exclude each other: which of them is wrong only the author knows."""

@@ -18,7 +18,15 @@ from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.core.ids import PLAN
 from yolo_fs.core.reasons import Finding, Reason
 from yolo_fs.protocol.departments import WORKING
-from yolo_fs.schemas.base import FieldInfo, Form, Shape, listed_values, shapes_within, spellings_of
+from yolo_fs.schemas.base import (
+    FieldInfo,
+    Form,
+    Shape,
+    fields_of,
+    listed_values,
+    shapes_within,
+    spellings_of,
+)
 from yolo_fs.schemas.layout import Record, spelling_of
 from yolo_fs.schemas.lines.planning import MustHaves, PlanTask, Summary, TurboTask
 from yolo_fs.schemas.lines.quality import Verification, VerificationCheck
@@ -180,7 +188,7 @@ def corrected(shape: type[Shape], value: Mapping[str, Any], by: Correction) -> d
     within = shapes_within(shape)
     result, notes = {}, {}
     for key, item in fresh.items():
-        field = shape.model_fields.get(key)
+        field = fields_of(shape).get(key)
         if field is not None and item == "" and _is_left_out(field):
             continue
         if field is None or (item is None and not field.is_required()):
@@ -205,7 +213,7 @@ def corrected(shape: type[Shape], value: Mapping[str, Any], by: Correction) -> d
         # kept.
         result[key if is_said or f"{key}_note" in fresh else f"{key}_note"] = item
     result |= notes
-    if "ch" in shape.model_fields and result.get("s") == "complete" and "tc" in result:
+    if "ch" in fields_of(shape) and result.get("s") == "complete" and "tc" in result:
         result.setdefault("tt", result["tc"])  # a plan is complete when all of its tasks are
     return result
 
@@ -245,7 +253,7 @@ def _must_haves(item: Any) -> Any:
     """Return must-haves as their three lists; an absent list is empty."""
     if isinstance(item, dict):
         present = {MustHaves.renamed_keys.get(key, key) for key in item}
-        return {**item, **{key: [] for key in MustHaves.model_fields if key not in present}}
+        return {**item, **{key: [] for key in fields_of(MustHaves) if key not in present}}
     truths = [item] if isinstance(item, str) and item else item or []
     return {"tr": truths, "ar": [], "kl": []} if isinstance(truths, list) else item
 
@@ -270,17 +278,17 @@ def _rename_old_keys(
     """Return the object with old names and synonyms of required keys renamed as in the protocol."""
     value = _spell_keys(shape, value)
     wanted: dict[str, str] = {}
-    keys = shape.model_fields.keys()
+    keys = fields_of(shape).keys()
     own = {old: new for old, new in aliases.items() if new in keys and old not in keys}
     for old, new in {**shape.renamed_keys, **own}.items():
         if old in value and new not in value and new not in wanted.values():
             wanted[old] = new
     for new, words in KEY_SYNONYMS.items():
-        field = shape.model_fields.get(new)
+        field = fields_of(shape).get(new)
         if field is None or not field.is_required() or new in value or new in wanted.values():
             continue
         for word in words:
-            if word in value and word not in shape.model_fields and word not in wanted:
+            if word in value and word not in fields_of(shape) and word not in wanted:
                 wanted[word] = new
                 break
     fits = {old: new for old, new in wanted.items() if _can_fit(shape, new, value[old])}
@@ -291,7 +299,7 @@ def _spell_keys(shape: type[Shape], value: Mapping[str, Any]) -> Mapping[str, An
     """Return the object with keys such as `tasksCompleted` or `Test-Files` spelled as they are
     known: as keys of the shape, old ones, or synonyms.
     """
-    keys = shape.model_fields.keys()
+    keys = fields_of(shape).keys()
     synonyms = (word for key in keys & KEY_SYNONYMS.keys() for word in KEY_SYNONYMS[key])
     known = {**{spelling_of(word): word for word in synonyms}, **spellings_of(shape)}
     spelled = {key: known[spelling_of(key)] for key in value if spelling_of(key) in known}
@@ -310,12 +318,12 @@ _SHARE = re.compile(r"([0-9]{1,4}) ?(?:/|of) ?([0-9]{1,4})")
 
 def _can_fit(shape: type[Shape], key: str, item: Any) -> bool:
     """Return whether a value has the type of a key, or can be converted to it."""
-    wanted = _plain(shape.model_fields[key].annotation)
+    wanted = _plain(fields_of(shape)[key].annotation)
     if key == "tc" and isinstance(item, str) and _SHARE.fullmatch(item):
         return True
     if key in shapes_within(shape) or wanted is None:
         return True
-    return isinstance(_fitting(shape.model_fields[key].annotation, item, key), wanted)
+    return isinstance(_fitting(fields_of(shape)[key].annotation, item, key), wanted)
 
 
 def _plain(annotation: Any) -> type | None:
@@ -361,12 +369,12 @@ def _add_what_is_told_elsewhere(shape: type[Shape], value: dict[str, Any], by: C
         missing = {"p": place.plan.phase, "n": place.plan.number}
         for key in missing.keys() - value.keys():
             value[key] = missing[key]
-        if "w" in shape.model_fields and "w" not in value and value.get("d") == []:
+        if "w" in fields_of(shape) and "w" not in value and value.get("d") == []:
             value["w"] = 1  # the wave follows from what a plan depends on
-        if "d" in shape.model_fields and "d" not in value and value.get("w") in (1, "1"):
+        if "d" in fields_of(shape) and "d" not in value and value.get("w") in (1, "1"):
             value["d"] = []  # nothing is before the first wave
     share = value.get("tc")
-    if "tt" in shape.model_fields and isinstance(share, str):
+    if "tt" in fields_of(shape) and isinstance(share, str):
         match = _SHARE.fullmatch(share)
         if match and str(value.get("tt", match[2])) == match[2]:
             value["tc"], value["tt"] = int(match[1]), int(match[2])
@@ -402,7 +410,7 @@ def _count_checks(value: dict[str, Any], checks: Sequence[Mapping[str, Any]]) ->
 
 def _keep_beside(shape: type[Shape], value: dict[str, Any]) -> None:
     """Reduce a value to what its key can hold; the full value is kept under another key."""
-    keys, line, cases = shape.model_fields, value.get("ln"), value.get("tc")
+    keys, line, cases = fields_of(shape), value.get("ln"), value.get("tc")
     source = value.get("src")
     if "ln" in keys and isinstance(line, str) and (match := _LINES.fullmatch(line)):
         value["ln"], value["lines"] = int(match[1]), line
@@ -548,16 +556,19 @@ def words_of(
         if record is None or not key or "/" in key:
             continue
         shape = shapes[finding.line]
+        field = fields_of(shape).get(key) if shape else None
+        if field is None:
+            continue
         if finding.reason is Reason.MISSING_KEY:
             absent.setdefault(finding.line, []).append(key)
-        elif shape and finding.reason is Reason.UNKNOWN_VALUE and isinstance(record[key], str):
-            listed = listed_values(shape.model_fields[key])
-            yield TeamWord(place.artifact.kind, f"{key}={record[key]}", "", listed)
+        elif finding.reason is Reason.UNKNOWN_VALUE and isinstance(record.get(key), str):
+            words = f"{key}={record[key]}"
+            yield TeamWord(place.artifact.kind, words, "", listed_values(field))
     for line, keys in absent.items():
         shape = shapes[line]
         if shape is None or len(keys) > 1:
             continue
-        unknown = values[line].keys() - shape.model_fields.keys() - shape.renamed_keys.keys()
+        unknown = values[line].keys() - fields_of(shape).keys() - shape.renamed_keys.keys()
         fitting = [word for word in unknown if _can_fit(shape, keys[0], values[line][word])]
         if len(fitting) == 1:
             yield TeamWord(place.artifact.kind, fitting[0], keys[0])

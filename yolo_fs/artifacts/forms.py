@@ -23,6 +23,7 @@ from yolo_fs.schemas.base import (
     FieldInfo,
     Form,
     Shape,
+    fields_of,
     is_whole,
     listed_values,
     may_be_absent,
@@ -120,7 +121,7 @@ def _read(
     shape: type[Shape], value: Mapping[str, Any], known: _Known, faults: list[Fault], at: str
 ) -> dict[str, Any]:
     """Return an object in its documented form."""
-    fresh, fields, lists = dict(value), shape.model_fields, _list_keys_of(shape)
+    fresh, fields, lists = dict(value), fields_of(shape), _list_keys_of(shape)
     _read_old_names(shape, fresh)
     if "plans" in fresh and isinstance(fresh.get("plan"), str):
         _join_plans(shape, fresh, known)
@@ -162,7 +163,7 @@ def _read(
 @cache
 def _list_keys_of(shape: type[Shape]) -> frozenset[str]:
     """Return the keys whose documented value is a list: no form turns anything else into one."""
-    types = ((key, field.annotation) for key, field in shape.model_fields.items())
+    types = ((key, field.annotation) for key, field in fields_of(shape).items())
     return frozenset(
         key
         for key, type_ in types
@@ -181,7 +182,7 @@ def _has_no_value(field: FieldInfo, item: Any) -> bool:
 def _read_old_names(shape: type[Shape], value: dict[str, Any]) -> None:
     """Rename an optional key's old name if its value is a text or a list; `check` reports it."""
     for old, new in shape.renamed_keys.items():
-        field = shape.model_fields[new]
+        field = fields_of(shape)[new]
         if (
             old in value
             and new not in value

@@ -247,8 +247,10 @@ class Artifact(NamedTuple):
 
     def looks_like_header(self, value: Mapping[str, Any]) -> bool:
         """Return whether an object has more keys of the header than of a line below it."""
+        from yolo_fs.schemas.base import fields_of
+
         own = [
-            shape_named(name).model_fields.keys() & value.keys()
+            fields_of(shape_named(name)).keys() & value.keys()
             for name in (self.header, self.body[-1])
         ]
         return len(own[0]) > len(own[1])
@@ -267,8 +269,9 @@ class Artifact(NamedTuple):
 
 def required_keys(shape: type[Shape]) -> frozenset[str]:
     """Return the keys that a shape needs."""
-    fields = shape.model_fields.items()
-    return frozenset(field.alias or name for name, field in fields if field.is_required())
+    from yolo_fs.schemas.base import fields_of
+
+    return frozenset(key for key, field in fields_of(shape).items() if field.is_required())
 
 
 _OF_PROJECT = (Subject("chore(state): {artifact}"),)

@@ -565,10 +565,10 @@ def _example_of(annotation: Any) -> Any:
         return examples[0]
     plain = _unwrap_annotated(annotation)
     if isinstance(plain, type) and issubclass(plain, Shape):
-        needed = {key: field for key, field in plain.model_fields.items() if field.is_required()}
         return {
-            field.alias or key: (field.examples or [_example_of(field.annotation)])[0]
-            for key, field in needed.items()
+            key: (field.examples or [_example_of(field.annotation)])[0]
+            for key, field in fields_of(plain).items()
+            if field.is_required()
         }
     kind = typing.get_origin(plain) or plain
     if kind is list:
@@ -633,11 +633,7 @@ def _kind(annotation: Any) -> str:
             _kind(part) for part in typing.get_args(annotation) if part is not type(None)
         )
     if isinstance(origin, type) and issubclass(origin, Shape):
-        keys = ", ".join(
-            field.alias or name
-            for name, field in origin.model_fields.items()
-            if field.is_required()
-        )
+        keys = ", ".join(key for key, field in fields_of(origin).items() if field.is_required())
         return f"an object with {keys}" if keys else _KIND_NAMES[dict]
     return "any value" if origin is Any else _KIND_NAMES.get(origin, "a value of another type")
 
@@ -674,14 +670,19 @@ class _Nested(NamedTuple):
 
 
 @functools.cache
+def fields_of(shape: type[Shape]) -> Mapping[str, FieldInfo]:
+    """Return key → field, as the keys are written: a field such as `from_` has another name."""
+    shape.model_rebuild()  # before it, a type that is defined further down is only a name
+    return {field.alias or name: field for name, field in shape.model_fields.items()}
+
+
+@functools.cache
 def _keys_of(shape: type[Shape]) -> dict[str, _Nested]:
     """Return the keys of a shape and what lies below each; asked for each line, made once."""
     keys = {}
-    for name, field in shape.model_fields.items():
+    for key, field in fields_of(shape).items():
         nested = tuple(_shapes_in(field.annotation))
-        keys[field.alias or name] = _Nested(
-            nested[0] if len(nested) == 1 else None, _is_keyed(field.annotation)
-        )
+        keys[key] = _Nested(nested[0] if len(nested) == 1 else None, _is_keyed(field.annotation))
     return keys
 
 
@@ -709,7 +710,7 @@ def _fault_for_unknown_key(
 ) -> Fault:
     if fresh := shape.renamed_keys.get(key):
         # Beside the present key, or where that may be absent, nobody misses the value.
-        field = shape.model_fields[fresh]
+        field = fields_of(shape)[fresh]
         is_there = fresh in value
         is_needed = field.is_required() and not may_be_absent(field) and not is_there
         return Fault(

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from yolo_fs.core.reasons import Fault, Reason
-from yolo_fs.schemas.base import check
+from yolo_fs.schemas.base import check, fields_of
 from yolo_fs.schemas.layout import Strictness
 from yolo_fs.schemas.messages import departments, team, work
 from yolo_fs.schemas.messages.message import CATALOGUE, Direction, Message
@@ -56,10 +56,9 @@ def _nearest(value: Mapping[str, Any]) -> str:
     named = value.get("type")
     if isinstance(named, str) and (alike := get_close_matches(named, MESSAGES, n=1)):
         return alike[0]
-    shared = {name: len(_keys(shape) & value.keys() - {"type"}) for name, shape in MESSAGES.items()}
-    best = max(shared, key=lambda name: (shared[name], -len(_keys(MESSAGES[name]))))
+    shared = {
+        name: len(fields_of(shape).keys() & value.keys() - {"type"})
+        for name, shape in MESSAGES.items()
+    }
+    best = max(shared, key=lambda name: (shared[name], -len(fields_of(MESSAGES[name]))))
     return best if shared[best] else "one of " + ", ".join(MESSAGES)
-
-
-def _keys(shape: type[Message]) -> set[str]:
-    return {field.alias or name for name, field in shape.model_fields.items()}
