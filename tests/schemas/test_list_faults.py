@@ -12,7 +12,8 @@ import pytest
 
 import yolo_fs.schemas
 from yolo_fs.core.reasons import Fault, Reason
-from yolo_fs.schemas.base import Shape, check
+from yolo_fs.schemas.base import Shape, check, shape_of
+from yolo_fs.schemas.config import Config
 
 for _module in pkgutil.walk_packages(yolo_fs.schemas.__path__, "yolo_fs.schemas."):
     importlib.import_module(_module.name)
@@ -75,6 +76,28 @@ def test_what_is_expected_of_a_list_is_a_list_and_its_example_is_one_that_is_tak
                 each for each in check(shape, {key: example})[1] if each.at.startswith(f"/{key}/")
             ]
             assert below == [], (example, below)
+
+
+@pytest.mark.parametrize(("shape", "name"), LISTS, ids=lambda part: getattr(part, "__name__", part))
+@pytest.mark.parametrize("given", ["T1", 7, {"a": 1}], ids=json.dumps)
+def test_what_is_expected_of_a_member_is_no_list_and_its_example_is_a_member_that_is_taken(
+    shape: type[Shape], name: str, given: Any
+) -> None:
+    key = key_of(shape, name)
+    for fault in check(shape, {key: [given]})[1]:
+        if fault.at != f"/{key}/0" or fault.reason is not Reason.WRONG_TYPE:
+            continue
+        assert not fault.expected.startswith(("a list", "at least")), fault.expected
+        if "such as {" in fault.expected:
+            faults = check(shape, {key: [example_in(fault)]})[1]
+            assert [each for each in faults if each.at.startswith(f"/{key}/0")] == []
+
+
+def test_what_is_expected_of_a_value_of_a_map_is_no_map() -> None:
+    _, faults = check(shape_of(Config), {"departments": {"frontend": "yes"}})
+    assert [(each.at, each.expected) for each in faults] == [
+        ("/departments/frontend", "true or false")
+    ]
 
 
 def test_a_text_in_place_of_a_list_is_called_a_text() -> None:

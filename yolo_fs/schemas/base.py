@@ -342,7 +342,7 @@ _REASON_OF_TYPE = {
 
 def _fault(shape: type[Shape], detail: ErrorDetails) -> Fault:
     context = detail.get("ctx", {})
-    location, field = _place(shape, detail["loc"])
+    location, field, steps = _place(shape, detail["loc"])
     at = _format_pointer(location) + context.get("at", "")
     seen = detail["input"]
     if own := _OWN_REASONS.get(detail["type"]):
@@ -364,7 +364,7 @@ def _fault(shape: type[Shape], detail: ErrorDetails) -> Fault:
         reason,
         at,
         message,
-        _describe_expected(field, detail),
+        _describe_expected(field, steps, detail),
         grade=_grade_fault(field, detail, reason),
     )
 
@@ -434,9 +434,12 @@ def _format_pointer(location: tuple[str | int, ...]) -> str:
 
 def _place(
     shape: type[Shape], loc: tuple[str | int, ...]
-) -> tuple[tuple[str | int, ...], FieldInfo | None]:
-    """Return the real location (union branches left out) and the last field on the way to it."""
+) -> tuple[tuple[str | int, ...], FieldInfo | None, tuple[str | int, ...]]:
+    """Return the real location (union branches left out), the last field on the way to it, and
+    the steps below that field.
+    """
     real: list[str | int] = []
+    below: list[str | int] = []
     field: FieldInfo | None = None
     inside: tuple[type[Shape], ...] = (shape,)
     for part in loc:
@@ -444,9 +447,11 @@ def _place(
         if next_field is not None:
             field, inside = next_field, tuple(_shapes_in(next_field.annotation))
             real.append(part)
+            below = []
         elif not _names_a_branch(part):
             real.append(part)
-    return tuple(real), field
+            below.append(part)
+    return tuple(real), field, tuple(below)
 
 
 _BRANCHES = frozenset({"str", "int", "float", "bool", "constrained-str", "constrained-int"})
@@ -471,7 +476,10 @@ def _shapes_in(annotation: Any) -> Iterator[type[Shape]]:
         yield from _shapes_in(part)
 
 
-def _describe_expected(field: FieldInfo | None, detail: ErrorDetails) -> str:
+def _describe_expected(
+    field: FieldInfo | None, steps: tuple[str | int, ...], detail: ErrorDetails
+) -> str:
+    """Return what a field expects, or what lies `steps` below it."""
     if field is None:
         return str(detail["msg"])
     if detail["loc"][-1] == "[key]" and detail["type"] == "literal_error":
@@ -481,7 +489,7 @@ def _describe_expected(field: FieldInfo | None, detail: ErrorDetails) -> str:
         return _describe_expected_list(field, member)
     if values := _literals_in(field.annotation):
         return " or ".join(", ".join(value or repr(value) for value in values).rsplit(", ", 1))
-    described = _described(field)
+    described = _described(_member_at(field, steps))
     parts = [described.description or _kind(described.annotation)]
     if detail["type"] in _BOUNDS:
         parts.append(
@@ -489,9 +497,21 @@ def _describe_expected(field: FieldInfo | None, detail: ErrorDetails) -> str:
         )
     if described.examples:
         parts.append(f"such as {described.examples[0]}")
-    elif example := _format_example(field.annotation):
+    elif example := _format_example(described.annotation):
         parts.append(f"such as {example}")
     return ", ".join(parts)
+
+
+def _member_at(field: FieldInfo, steps: tuple[str | int, ...]) -> FieldInfo:
+    """Return what a place below a field takes: of a list its member, of a map its value."""
+    for step in steps:
+        annotation = _strip_null(field.annotation)
+        parts = typing.get_args(annotation)
+        if typing.get_origin(annotation) is list and isinstance(step, int):
+            field = FieldInfo.from_annotation(parts[0])
+        elif typing.get_origin(annotation) in (dict, Mapping):
+            field = FieldInfo.from_annotation(parts[1])
+    return field
 
 
 def _format_example(annotation: Any) -> str:
