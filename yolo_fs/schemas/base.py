@@ -100,6 +100,16 @@ def fault(
     return PydanticCustomError(reason.value, "{message}", context)
 
 
+def exceeds(shape: Shape, part: str, whole: str, grade: Grade = Grade.MUST) -> Exception | None:
+    """Return the fault of a count that is larger than the count it is a part of."""
+    seen, limit = getattr(shape, part), getattr(shape, whole)
+    if seen <= limit:
+        return None
+    message = f"{part} is {seen}, {whole} only {limit}"
+    at, expected = f"/{part}", f"at most {whole}"
+    return fault(Reason.TOTALS_DISAGREE, message, expected=expected, at=at, grade=grade)
+
+
 def _require_pattern(pattern: str, example: str, meaning: str, grade: Any = None) -> Any:
     return Field(pattern=pattern, examples=[example], description=meaning, json_schema_extra=grade)
 

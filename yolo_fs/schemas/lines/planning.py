@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from yolo_fs.core.reasons import Grade, Reason
+from yolo_fs.core.reasons import Grade
 from yolo_fs.schemas.base import (
     SHOULD,
     Commit,
@@ -22,7 +22,7 @@ from yolo_fs.schemas.base import (
     TaskName,
     Text,
     WorkPath,
-    fault,
+    exceeds,
     invariant,
     may_lack,
 )
@@ -278,12 +278,4 @@ class Summary(Shape):
     @invariant
     def completed_within_total(self) -> object:
         """`tc` is at most `tt`."""
-        if self.tc <= self.tt:
-            return None
-        return fault(
-            Reason.TOTALS_DISAGREE,
-            f"{self.tc} tasks completed of {self.tt}",
-            expected="tc no larger than tt",
-            at="/tc",
-            grade=Grade.SHOULD,
-        )
+        return exceeds(self, "tc", "tt", Grade.SHOULD)

@@ -21,6 +21,7 @@ from yolo_fs.schemas.base import (
     Statement,
     TaskName,
     Text,
+    exceeds,
     fault,
     invariant,
     may_lack,
@@ -104,6 +105,11 @@ class TddCoverage(Shape):
     missing: Any = None
     """The others: their number or their ids."""
 
+    @invariant
+    def covered_within_total(self) -> object:
+        """`covered` is at most `total`."""
+        return exceeds(self, "covered", "total", Grade.SHOULD)
+
 
 class CodeQuality(Shape):
     """Line 1 of a code quality review."""
@@ -120,20 +126,6 @@ class CodeQuality(Shape):
     """Day of the review."""
     tdd: TddCoverage | None = None
     """Test-first coverage."""
-
-    @invariant
-    def covered_within_total(self) -> object:
-        """At most all tasks are covered."""
-        if self.tdd is None or self.tdd.covered <= self.tdd.total:
-            return None
-        message = f"{self.tdd.covered} tasks covered of {self.tdd.total}"
-        return fault(
-            Reason.TOTALS_DISAGREE,
-            message,
-            expected="covered no larger than total",
-            at="/tdd/covered",
-            grade=Grade.SHOULD,
-        )
 
 
 class QualityFinding(Shape):
@@ -168,14 +160,7 @@ class SecurityAuditLine(Shape):
     @invariant
     def critical_within_findings(self) -> object:
         """Critical findings are findings."""
-        if self.critical <= self.findings:
-            return None
-        return fault(
-            Reason.TOTALS_DISAGREE,
-            f"{self.critical} critical of {self.findings} findings",
-            expected="critical no larger than findings",
-            at="/critical",
-        )
+        return exceeds(self, "critical", "findings")
 
 
 class SecurityFinding(Shape):
@@ -268,10 +253,7 @@ class PostPlanGate(GateRecord):
     @invariant
     def completed_within_total(self) -> object:
         """`tc` is at most `tt`."""
-        if self.tc <= self.tt:
-            return None
-        message = f"{self.tc} tasks completed of {self.tt}"
-        return fault(Reason.TOTALS_DISAGREE, message, expected="tc no larger than tt", at="/tc")
+        return exceeds(self, "tc", "tt")
 
 
 class PostPhaseGate(GateRecord):

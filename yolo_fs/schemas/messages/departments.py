@@ -24,6 +24,7 @@ from yolo_fs.schemas.base import (
     RelativePath,
     Shape,
     Text,
+    exceeds,
     fault,
     invariant,
     may_lack,
@@ -35,7 +36,6 @@ from yolo_fs.schemas.messages.message import (
     SomeDepartments,
     SomeTexts,
     Texts,
-    exceeds,
 )
 from yolo_fs.schemas.names import DepartmentName, DepartmentNameOrNone
 

@@ -158,19 +158,6 @@ Cycle = Annotated[int, Field(ge=1, le=3, examples=[1])]
 """Review cycle, 1 to 3."""
 
 
-def exceeds(message: Shape, part: str, whole: str) -> Exception | None:
-    """Return the fault of a count that is larger than the count it is a part of."""
-    seen, limit = getattr(message, part), getattr(message, whole)
-    if seen <= limit:
-        return None
-    return fault(
-        Reason.TOTALS_DISAGREE,
-        f"{part} is {seen}, {whole} only {limit}",
-        expected=f"at most {whole}",
-        at=f"/{part}",
-    )
-
-
 def foreign_task(task: str, plan_id: str) -> Exception | None:
     """Return the fault of a task reference `NN-MM/Tk` whose plan is not `plan_id`."""
     if not task or task.startswith(f"{plan_id}/"):

@@ -27,6 +27,7 @@ from yolo_fs.schemas.base import (
     Shape,
     TaskName,
     Text,
+    exceeds,
     fault,
     invariant,
 )
@@ -42,7 +43,6 @@ from yolo_fs.schemas.messages.message import (
     SomeTexts,
     TaskStatus,
     Texts,
-    exceeds,
     foreign_task,
 )
 from yolo_fs.schemas.names import DepartmentName, StepKey

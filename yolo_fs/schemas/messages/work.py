@@ -18,6 +18,7 @@ from yolo_fs.schemas.base import (
     Shape,
     TaskPath,
     Text,
+    exceeds,
     fault,
     invariant,
 )
@@ -30,7 +31,6 @@ from yolo_fs.schemas.messages.message import (
     SomeTexts,
     TaskStatus,
     Texts,
-    exceeds,
     foreign_task,
 )
 
