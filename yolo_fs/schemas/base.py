@@ -12,7 +12,7 @@ import json
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from enum import Enum
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, Union
@@ -321,12 +321,84 @@ def check(
     keys = tuple(_find_unknown_keys(shape, value, mode))
     renames = tuple(fault for fault in keys if fault.reason is Reason.LEGACY_KEY)
     unknown = tuple(fault for fault in keys if fault.reason is not Reason.LEGACY_KEY)
+    given = _renamed(shape, value) if mode.legacy else value
     try:
-        shaped = shape.model_validate(_renamed(shape, value) if mode.legacy else value)
+        shaped = shape.model_validate(given)
     except ValidationError as error:
-        details = dict.fromkeys(_fault(shape, detail) for detail in error.errors(include_url=False))
-        return None, (*renames, *details, *unknown)
+        details = error.errors(include_url=False)
+        faults = [_fault(shape, detail) for detail in details]
+        faulty = [
+            (detail["loc"], fault.grade is Grade.MUST)
+            for detail, fault in zip(details, faults, strict=True)
+        ]
+        broken: list[ErrorDetails] = []
+        _sound_part(shape, given, faulty, (), broken)
+        faults += [_fault(shape, detail) for detail in broken]
+        return None, (*renames, *_gravest(faults), *unknown)
     return shaped, renames + unknown
+
+
+def _gravest(faults: Iterable[Fault]) -> Iterable[Fault]:
+    """Return the faults, of those with one reason at one place the graver one."""
+    found: dict[tuple[Reason, str], Fault] = {}
+    for fault in faults:
+        known = found.setdefault((fault.reason, fault.at), fault)
+        if known.grade is Grade.SHOULD:
+            found[fault.reason, fault.at] = fault
+    return found.values()
+
+
+_Location = tuple[str | int, ...]
+
+
+def _sound_part(
+    shape: type[Shape] | None,
+    value: Any,
+    faulty: Collection[tuple[_Location, bool]],
+    at: _Location,
+    broken: list[ErrorDetails],
+) -> Any:
+    """Return what is sound of an object, or a list of them, and add errors of its invariants.
+
+    Pydantic looks at no invariant of an object with faults, and at none behind a broken one. Here,
+    one that reads a field with a `must` fault says nothing, as the object has no such attribute.
+    `faulty`: (location, whether it is a `must`).
+    """
+    inside: dict[str | int, list[tuple[_Location, bool]]] = {}
+    for location, is_must in faulty:
+        if location:
+            inside.setdefault(location[0], []).append((location[1:], is_must))
+    if shape and isinstance(value, list):
+        return [
+            _sound_part(shape, member, inside.get(index, ()), (*at, index), broken)
+            for index, member in enumerate(value)
+        ]
+    if shape is None or not isinstance(value, Mapping):
+        return value
+    sound = shape.model_construct()
+    for name, field in shape.model_fields.items():
+        key = field.alias or name
+        kind, below = _only_shape_in(field), inside.get(key, ())
+        if any(is_must and (kind is None or len(rest) < 2) for rest, is_must in below):
+            sound.__dict__.pop(name, None)
+        elif key in value:
+            sound.__dict__[name] = _sound_part(kind, value[key], below, (*at, key), broken)
+    for decorator in shape.__pydantic_decorators__.model_validators.values() if faulty else ():
+        try:
+            decorator.func(sound)
+        except PydanticCustomError as error:
+            message, context = error.message(), error.context or {}
+            detail = ErrorDetails(type=error.type, loc=at, msg=message, input=value, ctx=context)
+            broken.append(detail)
+        except AttributeError:
+            continue
+    return sound
+
+
+def _only_shape_in(field: FieldInfo | None) -> type[Shape] | None:
+    annotation = field.annotation if field else None
+    kinds = [] if typing.get_origin(annotation) is dict else list(_shapes_in(annotation))
+    return kinds[0] if len(kinds) == 1 else None
 
 
 _OWN_REASONS = {reason.value: reason for reason in Reason}
@@ -548,7 +620,8 @@ def _member_type_of(annotation: Any) -> Any:
 def _describe_expected_list(field: FieldInfo, member: Any) -> str:
     """Return, for example, `a list of paths, such as ["src/auth.ts"]`."""
     is_needed = any(getattr(constraint, "min_length", 0) for constraint in field.metadata)
-    example = json.dumps([_example_of(member)], ensure_ascii=False)
+    lists = (each for each in field.examples or () if isinstance(each, list))
+    example = json.dumps(next(lists, [_example_of(member)]), ensure_ascii=False)
     parts = [f"a list of {_name_in_plural(member)}", "at least one" if is_needed else ""]
     if len(example) <= _LONGEST_EXAMPLE:
         parts.append(f"such as {example}")

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 from yolo_fs.core.reasons import Reason
 from yolo_fs.schemas.base import (
     EscalationName,
+    Field,
     Form,
     IsoInstant,
     OneLine,
@@ -62,7 +63,7 @@ class EscalationLine(Shape):
     """Evidence: what was seen or tried."""
     rec: Text | None = None
     """Recommendation."""
-    opts: list[Text] | None = None
+    opts: list[Text] | None = Field(default=None, examples=[["Keep the cache", "Ask each time"]])
     """Options to choose from, 2 or 3, from the Architect upward."""
     dec: Statement | None = None
     """Decision on its way down, on lines that are not resolved yet."""
