@@ -144,3 +144,22 @@ def test_fix_says_so_where_there_is_nothing_to_repair(
     write(root, json.dumps(GOOD))
     assert run(["fix"]) == 0
     assert capsys.readouterr().out == "nothing to repair\n"
+
+
+def test_what_only_shows_once_a_file_is_repaired_is_told_with_the_repair(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(root, *json.dumps({"id": "C1", "cat": "gap"}, indent=2).splitlines())
+    for words in (["validate"], ["status"]):
+        run(words)
+        told = capsys.readouterr().out
+        assert "1 of 1 fixable" in told
+        _, found, then = told.partition("Then mend by hand:")
+        assert found and "/sug: missing_key" in then, words
+    run(["validate", "--json"])
+    told = json.loads(capsys.readouterr().out)["data"]["revealed"]
+    run(["fix", f"{PHASE}/critique.jsonl", "--write"])
+    capsys.readouterr()
+    run(["validate", "--json"])
+    left = json.loads(capsys.readouterr().out)["findings"]
+    assert len(told) == len([each for each in left if each["level"] == "error"]) > 0

@@ -55,6 +55,13 @@ class Obedient:
 
     def obey(self, message: str) -> None:
         """Do what a message says, once."""
+        message, _, by_hand = message.partition("Then mend by hand:\n")
+        self._obey_first(message)
+        for line in by_hand.splitlines():
+            if found := _FINDING.fullmatch(line):
+                self._mend(found)
+
+    def _obey_first(self, message: str) -> None:
         fixable = _FIXABLE.search(message)
         if fixable and fixable["fixable"] == fixable["all"]:
             self._run(fixable["command"])
@@ -87,7 +94,8 @@ class Obedient:
         return "\n".join(said)
 
     def _run(self, command: str) -> str:
-        return said_by(*shlex.split(command), "-C", str(self.root))
+        words = (self._moved.get(word, word) for word in shlex.split(command))
+        return said_by(*words, "-C", str(self.root))
 
     def _mend(self, found: re.Match[str]) -> None:
         if found["at"] in self._gone:
@@ -108,7 +116,7 @@ class Obedient:
             fresh = self.root / told["path"].replace("NN-SLUG", self.phase)
             fresh.parent.mkdir(parents=True, exist_ok=True)
             path.rename(fresh)
-            self._moved[str(path.relative_to(self.root))] = told["path"]
+            self._moved[str(path.relative_to(self.root))] = str(fresh.relative_to(self.root))
 
         def write_instead(told: re.Match[str]) -> None:
             (self.root / told["path"]).write_text(self._run(told["command"]))

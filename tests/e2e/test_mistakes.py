@@ -50,6 +50,9 @@ SIGNOFF = records_of("owner-signoff")[1]
 DECISION = records_of("decisions")[0]
 AUDIT = records_of("security-audit")
 VERIFICATION = records_of("verification")
+HANDED = records_of("dept-handoff")[0]
+CONTRACT = records_of("api-contracts")[0]
+GATE = records_of("qa-gate-results")[0]
 
 
 def finding(**changes: Any) -> str:
@@ -297,6 +300,17 @@ MISTAKES: dict[str, tuple[str, str | bytes]] = {
     "TOON in a fence": ("architecture.toon", f"```toon\n{ARCHITECTURE}```\n"),
     "TOON with tabs": ("architecture.toon", ARCHITECTURE.replace("  ", "\t")),
     "TOON that counts wrong": ("architecture.toon", ARCHITECTURE.replace("[2]", "[3]", 1)),
+    # What only shows once the form is right.
+    "findings in the place of their number": ("security-audit.jsonl", lines(AUDIT[0] | {"findings": AUDIT[1:]})),
+    "commits in one text": ("01-01.summary.jsonl", summary(ch="4f1c2aa, 9be07d1")),
+    "tokens by category": ("design-tokens.jsonl", json.dumps({"color": {"error": "#B3261E"}}, indent=2) + "\n"),
+    "another folder and a word that is not listed": ("../critique.jsonl", finding(sev="severe")),
+    "another folder and a document that is torn": ("../analysis.json", '{"complexity": "high",}\n'),
+    # Members.
+    "names in the place of objects": ("dept-handoff.jsonl", lines(HANDED | {"contracts": ["LoginForm"]})),
+    "an endpoint in one text": ("api-contracts.jsonl", lines(CONTRACT | {"endpoints": ["POST /login"]})),
+    "a direction in prefixes": ("api-contracts.jsonl", lines(CONTRACT | {"direction": "be_to_fe"})),
+    "a level in another spelling": (".qa-gate-results.jsonl", lines(GATE | {"gl": "post_task"})),
     # Whole files.
     "a state of one's own": (".execution-state.json", "not json\n"),
     "a handoff for a decision": ("decisions.jsonl", lines({"decision": "x"})),
@@ -450,6 +464,21 @@ def test_a_word_that_no_key_takes_is_a_finding_and_never_an_exception(
             wrong = {**record, key: "no such word"}
             path = written(root, name, lines(*records[:number], wrong, *records[number + 1 :]))
             assert run(["validate", str(path)]) in (0, 1), (key, record[key])
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda artifact: artifact.kind)
+def test_the_example_of_a_kind_has_no_key_of_which_it_is_said_that_the_protocol_has_none(
+    kind: Artifact, root: Path
+) -> None:
+    path = written(root, f"some-{kind.file.rpartition('.')[2]}", example_of(kind.kind))
+    told = said_by("validate", str(path), "--type", f"artifact/{kind.kind}")
+    assert "unknown_key" not in told
+
+
+def test_a_gate_level_that_is_none_says_nothing_against_the_other_keys(root: Path) -> None:
+    path = written(root, ".qa-gate-results.jsonl", lines(GATE | {"gl": "task"}))
+    said = told_by_validate(root, path)
+    assert "/gl: unknown_value" in said and "unknown_key" not in said
 
 
 ABSENT = object()

@@ -18,7 +18,7 @@ from typing import Any
 
 from yolo_fs.artifacts.catalogue import Kind, artifact_of
 from yolo_fs.artifacts.corrections import Correction, corrected
-from yolo_fs.schemas.base import Shape
+from yolo_fs.schemas.base import Shape, fields_of, is_whole
 from yolo_fs.schemas.layout import Format
 from yolo_fs.schemas.messages.catalogue import MESSAGES
 
@@ -241,9 +241,14 @@ def _unfold_list(lines: Sequence[str], kind: Kind) -> list[str]:
     lists = [key for key, item in whole.items() if key in _LISTS and isinstance(item, list)]
     if len(lists) != 1 or (not artifact.header and len(whole) > 1):
         return list(lines)
-    members = whole.pop(lists[0])
+    members = whole[lists[0]]
     if not members or not all(isinstance(member, dict) for member in members):
         return list(lines)
+    counts = fields_of(artifact.shapes[0]).get(lists[0])
+    if counts is not None and is_whole(counts):
+        whole[lists[0]] = len(members)
+    else:
+        del whole[lists[0]]
     records = [whole, *members] if artifact.header else members
     return [_written_like(lines[0], record) for record in records]
 

@@ -95,6 +95,8 @@ class Fixable(NamedTuple):
     paths: tuple[str, ...] = ()
     """The files that it changes, as the caller spells them."""
     lines: tuple[CorrectedLine, ...] = ()
+    revealed: tuple[Finding, ...] = ()
+    """Errors that only the repaired files show."""
 
     @property
     def command(self) -> str:
@@ -106,9 +108,19 @@ class Fixable(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """Both numbers and the command; empty if it resolves nothing."""
-        what = f"{self.fixable} of {self.findings} fixable"
-        return f"{what}: {self.command}" if self.fixable else ""
+        """Both numbers and the command, and what its author mends then; empty if it resolves
+        nothing.
+        """
+        if not self.fixable:
+            return ""
+        told = [str(finding) for finding in self.revealed[:_MOST_REVEALED]]
+        if more := len(self.revealed) - len(told):
+            told.append(f"and {more} more")
+        what = f"{self.fixable} of {self.findings} fixable: {self.command}"
+        return "\n".join((what, "Then mend by hand:", *told) if told else (what,))
+
+
+_MOST_REVEALED = 20
 
 
 def fixable_of(
@@ -121,6 +133,7 @@ def fixable_of(
     count, mended_count = 0, 0
     paths: list[str] = []
     lines: list[CorrectedLine] = []
+    revealed: list[Finding] = []
     for file in files:
         count += len(file.findings)
         if not file.findings or not file.data or file.path == STDIN:
@@ -131,7 +144,9 @@ def fixable_of(
             mended_count += gone.total()
             paths.append(file.path)
             lines += corrected_lines(file, fixed)
-    return Fixable(count, mended_count, tuple(paths), tuple(lines))
+            known = set(map(_identify, file.findings))
+            revealed += (each for each in errors(fixed.left) if _identify(each) not in known)
+    return Fixable(count, mended_count, tuple(paths), tuple(lines), tuple(revealed))
 
 
 def fixable_in(root: str, paths: Sequence[str]) -> Fixable:

@@ -349,6 +349,8 @@ class Validator:
             named = replace(wrong, path=shown)
             # There is no place where the number of a plan is missing, and no data in a document.
             meant = None if is_document(shown) else classify(wrong.expected)
+            if meant is None and not is_document(shown):  # which phase is meant is not known
+                meant, snapshot = place_of_name(os.path.basename(wrong.expected)), NoTree()
             if meant is None:
                 return CheckedFile(shown, (named, *self._checker.find_secrets(shown, data)))
             under_it = self._check_place(meant, shown, data, snapshot)

@@ -58,6 +58,7 @@ class _Result:
             "fixable": self.fixable.fixable,
             "fix": self.fixable.command,
             "corrected": [each._asdict() for each in self.fixable.lines],
+            "revealed": [str(finding) for finding in self.fixable.revealed],
         }
 
 

@@ -119,9 +119,13 @@ class Analysis(Shape):
 class Discovery(Shape):
     """What was learned before the scope was set, in `discovery.json`: no document names a key."""
 
+    allows_extra: ClassVar[bool] = True
+
 
 class ScopeDocument(Shape):
     """The scope that the Product Owner approved, in `scope-document.json`."""
+
+    allows_extra: ClassVar[bool] = True
 
     status: Literal["PO-APPROVED"]
     """Approval: nothing but an approved scope leaves the step."""
@@ -129,6 +133,8 @@ class ScopeDocument(Shape):
 
 class RoadmapPhase(Shape):
     """One phase of the roadmap."""
+
+    allows_extra: ClassVar[bool] = True
 
     id: Name
     """Phase id."""

@@ -26,6 +26,7 @@ from yolo_fs.schemas.base import (
     invariant,
     may_lack,
 )
+from yolo_fs.schemas.layout import spelling_of
 
 
 class Verification(Shape):
@@ -194,9 +195,15 @@ class PassFailTotal(PassFail):
     """Total."""
 
 
+def _is_level(value: Mapping[str, Any], level: str) -> bool:
+    """Return whether a record is of a gate level, however that is spelled."""
+    return spelling_of(str(value.get("gl"))) == spelling_of(level)
+
+
 class GateRecord(Shape):
     """What every record of a gate says; reads the records whose level `gl` no gate has."""
 
+    allows_extra: ClassVar[bool] = True
     accepts: ClassVar[Mapping[str, Form]] = {"dt": Form.DAY_AS_MOMENT, "plan": Form.SHORT_PLAN}
 
     gl: Literal["post-task", "post-plan", "post-phase"]
@@ -209,6 +216,8 @@ class GateRecord(Shape):
 
 class PostTaskGate(GateRecord):
     """Gate after a task."""
+
+    allows_extra: ClassVar[bool] = False
 
     gl: Literal["post-task"]
     """Gate level."""
@@ -225,11 +234,13 @@ class PostTaskGate(GateRecord):
 
     @classmethod
     def matches(cls, value: Mapping[str, Any]) -> bool:
-        return value.get("gl") == "post-task"
+        return _is_level(value, "post-task")
 
 
 class PostPlanGate(GateRecord):
     """Gate after a plan."""
+
+    allows_extra: ClassVar[bool] = False
 
     gl: Literal["post-plan"]
     """Gate level."""
@@ -248,7 +259,7 @@ class PostPlanGate(GateRecord):
 
     @classmethod
     def matches(cls, value: Mapping[str, Any]) -> bool:
-        return value.get("gl") == "post-plan"
+        return _is_level(value, "post-plan")
 
     @invariant
     def completed_within_total(self) -> object:
@@ -258,6 +269,8 @@ class PostPlanGate(GateRecord):
 
 class PostPhaseGate(GateRecord):
     """Gate after a phase."""
+
+    allows_extra: ClassVar[bool] = False
 
     gl: Literal["post-phase"]
     """Gate level."""
@@ -276,7 +289,7 @@ class PostPhaseGate(GateRecord):
 
     @classmethod
     def matches(cls, value: Mapping[str, Any]) -> bool:
-        return value.get("gl") == "post-phase"
+        return _is_level(value, "post-phase")
 
 
 class ScriptGate(Shape):
