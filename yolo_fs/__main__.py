@@ -45,6 +45,7 @@ def start() -> int:
 def main() -> int:
     """Run the command line and return its exit code."""
     _open_closed_streams()
+    _wait_at_streams()
     _print_every_character()
     _unblock_signals()
     arguments = sys.argv[1:]
@@ -107,6 +108,17 @@ def _open_closed_streams() -> None:
         if getattr(sys, name) is None:
             nothing = os.open(os.devnull, os.O_RDWR)  # open to the end, like the streams themselves
             setattr(sys, name, open(nothing, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
+def _wait_at_streams() -> None:
+    """Let the standard streams wait for whoever is at their other end.
+
+    A parent with an event loop may hand over pipes that do not wait. A question that comes late
+    would be taken for none, and an answer would end where the pipe is full. Shells do the same.
+    """
+    for descriptor in (0, 1, 2):
+        if not os.get_blocking(descriptor):
+            os.set_blocking(descriptor, True)
 
 
 def _print_every_character() -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import os
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
 from pydantic_core import SchemaError
 
+from tests.e2e.daemon import until
 from tests.support.teams import Team
 from yolo_fs.cli import main
 from yolo_fs.core.reasons import Exit
@@ -138,6 +142,23 @@ def test_what_the_system_refuses_is_no_defect_of_ours(
     monkeypatch.setattr(main.yolo_fs, "main", refuse)
     assert main.run(["status", "--json"]) == Exit.TRY_AGAIN
     assert "ulimit -n" in capsys.readouterr().out
+
+
+def test_an_answer_is_whole_in_a_pipe_that_is_full_and_does_not_wait() -> None:
+    command = [sys.executable, "-m", "yolo_fs", "schema", "show", "config"]
+    whole = subprocess.run(command, capture_output=True, check=True).stdout
+    reading, writing = os.pipe()
+    room = fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    os.set_blocking(writing, False)
+    with subprocess.Popen(command, stdout=writing) as process:
+        os.close(writing)
+        full = room.to_bytes(4, sys.byteorder)
+        until(lambda: fcntl.ioctl(reading, termios.FIONREAD, bytes(4)) == full, "a full pipe")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=0.5)  # it waits for us; one that does not loses the rest
+        with open(reading, "rb") as pipe:
+            assert pipe.read() == whole
+    assert process.returncode == 0 and len(whole) > room
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])

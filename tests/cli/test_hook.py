@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -580,6 +581,27 @@ def test_a_host_that_keeps_the_stream_open_is_answered(
             process.stdin.flush()
         answer = process.stdout.readline()  # while the stream is open
     assert json.loads(answer) == {}
+
+
+def test_the_guard_waits_for_a_question_that_comes_late_through_a_pipe_that_does_not_wait(
+    team: Team,
+) -> None:
+    told = {"session_id": "s", "cwd": str(team.root), "tool_name": "Bash"}
+    told |= {"tool_input": {"command": "rm -rf .yolo-planning"}}
+    given, asking = os.pipe()
+    os.set_blocking(given, False)
+    with subprocess.Popen(
+        [sys.executable, "-m", "yolo_fs", "hook", "pre-tool-use", "--host", "claude"],
+        stdin=given,
+        stdout=subprocess.PIPE,
+    ) as process:
+        while not os.get_blocking(given) and process.poll() is None:
+            time.sleep(0.01)  # until it has taken the pipe, or has given up
+        os.close(given)
+        with open(asking, "wb") as question:
+            question.write(json.dumps(told).encode())
+        answer = json.loads(process.communicate()[0])
+    assert answer["hookSpecificOutput"]["permissionDecision"] == "deny"
 
 
 def test_the_prefix_of_a_plugin_is_no_part_of_the_role(team: Team) -> None:
