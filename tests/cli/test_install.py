@@ -700,8 +700,14 @@ def test_on_a_terminal_it_asks_before_a_hook_of_the_team_is_changed(root: Path, 
         (["sparse-checkout", "set", "src"], "sparse-checkout add .yolo-planning"),
         (["rm", "-rq", "--cached", "."], None),
         (["stash", "list"], "restore .yolo-planning"),
+        (["read-tree", "--empty"], "restore --source=HEAD --staged --worktree .yolo-planning"),
     ],
-    ids=["a sparse checkout", "a tree that HEAD has not", "a tree that was deleted"],
+    ids=[
+        "a sparse checkout",
+        "a tree that HEAD has not",
+        "a tree that was deleted",
+        "a clone without files",
+    ],
 )
 def test_a_planning_tree_that_head_has_is_brought_back_and_not_made_anew(
     root: Path, capsys: pytest.CaptureFixture[str], leave_out: list[str], way_back: str | None
@@ -728,6 +734,8 @@ def test_a_planning_tree_that_head_has_is_brought_back_and_not_made_anew(
     assert run(["status", "-C", str(root), "--json"]) == Exit.DONE
     status = json.loads(capsys.readouterr().out)
     assert f"git {way_back}" in {one["command"] for one in status["findings"]}
+    git(*way_back.split())
+    assert (root / ".yolo-planning/config.json").is_file()
     git(*way_back.split())
     assert init(root, capsys, "--no-hooks", "--dry-run")[0] == Exit.DONE
 

@@ -142,10 +142,13 @@ def left_out(root: str) -> YoloError | None:
     with suppress(YoloError), Repository(root) as repository:
         if repository.git.text("ls-tree", "HEAD", "--", PLANNING_ROOT):
             message = f"HEAD has {PLANNING_ROOT}, and the work tree does not"
-            is_sparse = repository.config("core.sparseCheckout") == "true"
-            back = (
-                f"sparse-checkout add {PLANNING_ROOT}" if is_sparse else f"restore {PLANNING_ROOT}"
-            )
+            back = f"restore {PLANNING_ROOT}"
+            if repository.config("core.sparseCheckout") == "true":
+                back = f"sparse-checkout add {PLANNING_ROOT}"
+            elif not repository.git.text(
+                "ls-files", "--", PLANNING_ROOT
+            ):  # as a clone without files
+                back = f"restore --source=HEAD --staged --worktree {PLANNING_ROOT}"
             return YoloError(Reason.NOT_INITIALISED, message, hint=f"'git {back}' brings it back.")
     return None
 
