@@ -578,6 +578,25 @@ def test_without_git_it_is_said(user: User, monkeypatch: pytest.MonkeyPatch) -> 
     assert raised.value.reason is Reason.GIT_MISSING
 
 
+@pytest.mark.parametrize(
+    "words", ["status", "doctor", "hooks install", "init", "uninstall", "inbox", "demo"]
+)
+def test_where_no_folder_of_the_path_has_git_it_is_no_defect_of_ours(
+    user: User, tmp_path: Path, words: str
+) -> None:
+    (user.root / ".yolo-planning/phases").mkdir(parents=True)
+    asked = subprocess.run(
+        [sys.executable, "-m", "yolo_fs", *words.split()],
+        cwd=user.root,
+        env={**os.environ, "PATH": str(tmp_path / "empty")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = asked.stdout + asked.stderr
+    assert "git_missing" in told and "Install git" in told and "defect" not in told
+
+
 def test_a_torn_configuration_of_the_user_is_not_taken_for_a_missing_git(
     user: User, tmp_path: Path
 ) -> None:

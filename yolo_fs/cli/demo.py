@@ -18,6 +18,7 @@ from yolo_fs.company.runner import Runner, RunOptions, RunOutcome, RunResult
 from yolo_fs.core.reasons import Exit, Finding, Reason
 from yolo_fs.demo.shop import AGENT, INTENT, DemoProof, commits, history, prove, temporary_shop
 from yolo_fs.git.repository import Repository
+from yolo_fs.git.runner import Git
 from yolo_fs.workspace.settings import load
 
 _PACE_S = 0.1
@@ -46,6 +47,7 @@ def demo(invocation: Invocation, *, keep: bool, speed: float) -> Reply:
     the real ones. A temporary repository is used and removed in the end. Exit code 1 when the phase
     is not shipped.
     """
+    Git(os.curdir).refuse_old()
     with temporary_shop(keep=keep, pace_s=_PACE_S / speed) as root:
         result = _run(invocation, root)
         proofs: tuple[DemoProof, ...] = ()

@@ -20,7 +20,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import IO, TYPE_CHECKING, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.system import IS_LINUX
@@ -84,7 +84,11 @@ def _hint_for(complaints: str) -> str:
     """Return which step is safe where git complains about a file of its own."""
     if _IS_DENIED.search(complaints):  # whatever else git calls it, nothing is damaged
         return _NO_RIGHT
-    if "bad config " in complaints:
+    refused = _BAD_VALUE.search(complaints)
+    if refused and refused[1] not in _READ_BY_EVERY_GIT:
+        shown_by = f"git config --show-origin --get-all {refused[1]}"
+        return f"'{shown_by}' shows where it is set: correct it there."
+    if refused or "bad config " in complaints:
         return "Correct that line in an editor: no git runs before, 'git config' neither."
     if match := _DAMAGED_INDEX.search(complaints):
         is_named = complaints.startswith("index: ", match.start())
@@ -497,26 +501,34 @@ class Git:
             settings = {**self.programs_off(), **settings}
         more = {**_format_environment(settings), **(NETWORK if networked else {}), **more}
         options = _NETWORK_OPTIONS if networked else _OPTIONS
-        try:
-            started = git.Git(self._root).execute(
-                [executable, *options, *self._place, *arguments],
-                istream=subprocess.PIPE,
-                as_process=True,
-                env={**ENVIRONMENT, **self.identity, **more},
-                start_new_session=True,
-                # A git that waits for a remote moves no branch: it must not block the next daemon.
-                pass_fds=() if networked else self._keep_open,
-            )
-        except git.exc.GitCommandNotFound:
-            raise _make_git_missing_error() from None
-        # AutoInterrupt would kill git half-way on garbage collection; the bare process may finish
-        # (F02).
-        process = cast("subprocess.Popen[bytes]", started.proc)
-        started.proc = None
+        process = _execute(
+            git.Git(self._root),
+            [executable, *options, *self._place, *arguments],
+            istream=subprocess.PIPE,
+            env={**ENVIRONMENT, **self.identity, **more},
+            start_new_session=True,
+            # A git that waits for a remote moves no branch: it must not block the next daemon.
+            pass_fds=() if networked else self._keep_open,
+        )
         if IS_LINUX and not networked:  # what is received may need more
             with contextlib.suppress(OSError):  # it has ended
                 resource.prlimit(process.pid, resource.RLIMIT_DATA, _MEMORY)
         return process
+
+
+def _execute(git: Any, command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
+    """Start a command by GitPython and return its process.
+
+    Raises:
+        YoloError: GIT_MISSING.
+    """
+    try:
+        started = git.execute(command, as_process=True, **how)
+    except load_git_python().exc.GitCommandNotFound:
+        raise _make_git_missing_error() from None
+    # AutoInterrupt would kill git half-way on garbage collection; the bare one may finish (F02).
+    process, started.proc = started.proc, None
+    return cast("subprocess.Popen[bytes]", process)
 
 
 def _outcome(
@@ -751,7 +763,7 @@ def run_as_user(start: str, arguments: Sequence[str]) -> GitOutput:
     """Run one git command in the directory `start`; without a time limit, for the user's hooks.
 
     Raises:
-        YoloError: NOT_A_REPOSITORY, BARE_REPOSITORY.
+        YoloError: NOT_A_REPOSITORY, BARE_REPOSITORY, GIT_MISSING.
     """
     inherited = forget_inherited_environment()
     try:
@@ -759,12 +771,8 @@ def run_as_user(start: str, arguments: Sequence[str]) -> GitOutput:
             git = repository.git
             # GitPython sets both of these to C for its children, and thereby for the user's hooks.
             language = {name: os.environ.get(name, "") for name in ("LANGUAGE", "LC_ALL")}
-            started = git.execute(
-                [git.GIT_PYTHON_GIT_EXECUTABLE, "-C", os.path.abspath(start), *arguments],
-                as_process=True,
-                env={**inherited, **language},
-            )
-            process = cast("subprocess.Popen[bytes]", started.proc)
+            command = [git.GIT_PYTHON_GIT_EXECUTABLE, "-C", os.path.abspath(start), *arguments]
+            process = _execute(git, command, env={**inherited, **language})
             try:
                 out, err = _outcome(process, None)
             except BaseException:  # whoever undoes what git has begun must not do it beside git
