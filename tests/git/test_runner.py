@@ -10,7 +10,9 @@ import contextlib
 import hashlib
 import os
 import pty
+import re
 import resource
+import shlex
 import signal
 import socket
 import subprocess
@@ -613,6 +615,23 @@ def test_a_torn_configuration_of_the_user_is_not_taken_for_a_missing_git(
         asked.stderr
     )
     assert "Correct that line" in asked.stderr and "Install git" not in asked.stderr
+
+
+@pytest.mark.parametrize("key", ["log.diffMerges", "core.abbrev", "core.quotePath", "color.ui"])
+def test_a_value_that_git_refuses_has_a_hint_with_a_command_that_runs(user: User, key: str) -> None:
+    user.git("config", key, "x")
+    with pytest.raises(YoloError) as raised:
+        Git(str(user.root)).run("log", "-1")
+    [command] = re.findall("'(git config .*)'", raised.value.hint)
+    assert ".git/config" in user.text(*shlex.split(command)[1:])
+
+
+def test_a_value_without_which_no_git_runs_is_corrected_in_an_editor(user: User) -> None:
+    with open(user.root / ".git/config", "a") as file:
+        file.write("[core]\n\tbare = x\n")
+    with pytest.raises(YoloError) as raised:
+        Git(str(user.root)).run("log", "-1")
+    assert "in an editor" in raised.value.hint
 
 
 def test_a_repository_that_vanished_is_an_error_of_ours(user: User, engine: Engines) -> None:

@@ -73,6 +73,9 @@ _IS_DAMAGED = (" is empty", " is corrupt")
 _IS_MISSING = ("missing blob", "missing tree", "missing commit")
 
 
+_BAD_VALUE = re.compile(r"bad (?:\w+ )?config (?:variable|value '.*?' for) '([\w.-]+)'")
+"""What git says of a value that only some of its commands read."""
+_READ_BY_EVERY_GIT = ("core.bare", "core.repositoryformatversion")
 _IS_DENIED = re.compile(r": Permission denied$", re.MULTILINE)
 """The system's word about a file; that of a server goes on, as `(publickey)`."""
 _NO_RIGHT = (
