@@ -51,6 +51,7 @@ CHAPTERS = {
     "chains": "The chains of the other commands",
     "escalation": "Escalation",
     "authority": "Authority and commands",
+    "decisions": "Decisions",
     "isolation": "Context isolation",
     "contexts": "Compiled contexts",
     "gates": "Gates and repairs",

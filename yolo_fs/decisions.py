@@ -10,14 +10,13 @@ import os
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from yolo_fs.artifacts.records import SUPERSEDE, keeps_records
+from yolo_fs.artifacts.records import keeps_records
 from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.evidence.facts import PhaseFacts, plans_of
-from yolo_fs.loops.facts import ASSIGN
-from yolo_fs.loops.repairs import ACCEPT, ACCEPT_RISK
-from yolo_fs.phase.approvals import APPROVE, approved_thing
+from yolo_fs.phase.approvals import approved_thing
+from yolo_fs.protocol.decisions import ACCEPT, ACCEPT_RISK, APPROVE, ASSIGN, SUPERSEDE
 from yolo_fs.protocol.departments import Role, name_in
 from yolo_fs.protocol.gates import APPROVAL_GATE_BY_KEY
 from yolo_fs.system.in_place import appending

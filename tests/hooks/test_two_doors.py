@@ -359,7 +359,7 @@ def test_nobody_writes_the_word_of_another_by_any_tool(
     first = (
         STATION
         if path == ESCALATIONS
-        else REMARK | {"agent": "senior", "kind": "supersede", "of": "C1"}
+        else REMARK | {"agent": "senior", "kind": "supersede", "of": "critique.jsonl:C1"}
     )
     team.file(path, json.dumps(first) + "\n")
     answers = {"our server": by_server(team, role, path, record)}

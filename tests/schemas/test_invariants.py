@@ -85,3 +85,37 @@ def test_an_invariant_counts_the_members_that_are_sound() -> None:
     wrong = [{"id": "a", "depends_on": 7}, {"id": "b", "depends_on": ["x"]}]
     places = [fault.at for fault in faults_of(RoadmapPlan, {"phases": wrong})]
     assert places == ["/phases/0/depends_on"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "of", "is_told"),
+    [
+        ("accept", "01-02", False), ("accept", "", True), ("accept", "plan 01-02", True), ("accept", "01-02/T1", True),
+        ("assign", "01-02/T1", False), ("assign", "T1", True), ("assign", "01-02", True),
+        ("accept_risk", "frontend", False), ("accept_risk", "01-02", True),
+        ("approve", "backend:code_review", False), ("approve", "code_review", True), ("approve", "backend:qa", True),
+        ("supersede", "critique.jsonl:C3", False), ("supersede", "C3", True), ("", "", False), ("", "anything", False),
+    ],
+)  # fmt: skip
+def test_a_decision_of_a_kind_is_about_what_it_can_decide(
+    kind: str, of: str, is_told: bool
+) -> None:
+    faults = faults_of(LoggedDecision, DECISION | {"kind": kind, "of": of})
+    told = [fault for fault in faults if fault.at == "/of"]
+    assert [fault.grade for fault in told] == [Grade.MUST] * is_told
+
+
+@pytest.mark.parametrize(
+    ("agent", "kind", "of", "is_told"),
+    [
+        ("lead", "accept", "01-02", False), ("yolo-fe-lead", "accept", "01-02", False), ("qa", "accept", "01-02", True),
+        ("wizard", "assign", "01-02/T1", True), ("lead", "accept_risk", "backend", True),
+        ("user", "accept_risk", "backend", False), ("critic", "supersede", "critique.jsonl:C3", False),
+        ("dev", "", "", False),
+    ],
+)  # fmt: skip
+def test_a_decision_by_whoever_may_not_take_it_is_warned_of(
+    agent: str, kind: str, of: str, is_told: bool
+) -> None:
+    faults = faults_of(LoggedDecision, DECISION | {"agent": agent, "kind": kind, "of": of})
+    assert [(fault.at, fault.grade) for fault in faults] == [("/agent", Grade.SHOULD)] * is_told

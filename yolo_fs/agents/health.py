@@ -15,11 +15,10 @@ from typing import Any, ClassVar, NamedTuple
 
 from yolo_fs.core.reasons import Finding, Reason
 from yolo_fs.core.timestamps import iso, moment, untimely
-from yolo_fs.escalations.log import role_of
 from yolo_fs.evidence.facts import texts
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role
 from yolo_fs.protocol.departments import department as department_row
-from yolo_fs.protocol.roster import SIGN_BY_EVENT, Health, department_said
+from yolo_fs.protocol.roster import SIGN_BY_EVENT, Health, department_said, role_of
 from yolo_fs.schemas.layout import Record
 
 RECORD = ".git/yolo-fs/agents.jsonl"

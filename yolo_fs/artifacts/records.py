@@ -12,14 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.table import Artifact, MergeStrategy
+from yolo_fs.protocol.decisions import SUPERSEDE
 
 Value = Mapping[str, Any]
 
 content_of = json.JSONEncoder(sort_keys=True).encode
 """The full content of a record, independent of its spelling."""
 _SPEAKERS = ("agent", "by", "from_dept", "gl")
-SUPERSEDE = "supersede"
-"""Kind of the decision that permits the removal of a record; its `of` is `FILE:RECORD`."""
 
 
 class LostRecord(NamedTuple):

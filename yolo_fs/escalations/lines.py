@@ -22,12 +22,11 @@ from yolo_fs.escalations.log import (
     EscalationProgress,
     EscalationStage,
     LogEntry,
-    role_of,
 )
 from yolo_fs.escalations.machine import path_of
 from yolo_fs.evidence.facts import texts
 from yolo_fs.protocol.departments import Role, name_in
-from yolo_fs.protocol.roster import department_said
+from yolo_fs.protocol.roster import department_said, role_of
 
 _MAY_WARN = (Role.SENIOR, Role.LEAD, Role.ARCHITECT)
 _RESOLVERS = (Role.USER, Role.OWNER, Role.ARCHITECT, Role.LEAD)

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.naming import entries_in
@@ -33,7 +32,7 @@ from yolo_fs.protocol.departments import (
     name_in,
 )
 from yolo_fs.protocol.escalation import DOWNWARD, UPWARD
-from yolo_fs.protocol.roster import AGENT_BY_NAME, department_said, plain_name, without_number
+from yolo_fs.protocol.roster import department_said, role_of
 from yolo_fs.schemas.config import EscalationRules
 
 LOG = "escalation.jsonl"
@@ -115,22 +114,6 @@ def departments_among(plans: Iterable[Place]) -> dict[str, tuple[Dept, ...]]:
             known = departments.get(str(place.plan), ())
             departments[str(place.plan)] = (*known, Dept(place.department))
     return departments
-
-
-def role_of(spelled: object) -> Role | None:
-    """Return the role of a name in any spelling: `fe-dev`, `Dev`, `yolo-dev`, `dev-1` are Devs."""
-    return _role_of(str(spelled))
-
-
-@lru_cache(maxsize=1_000)
-def _role_of(spelled: str) -> Role | None:
-    name = plain_name(spelled)
-    agent = AGENT_BY_NAME.get(name) or AGENT_BY_NAME.get(without_number(name))
-    return agent.role if agent else _OUTSIDE.get(name)
-
-
-_OUTSIDE = {"user": Role.USER, "go.md": Role.USER, "go": Role.USER}
-"""go.md speaks for the user: it is the only one that talks to them."""
 
 
 OVER = "over"

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
 
 from yolo_fs.evidence.facts import NOWHERE, Filed, PhaseFacts, Version, Work, is_work_of, plans_of
+from yolo_fs.protocol.decisions import ASSIGN
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.roster import MEASURES, plain_name
 from yolo_fs.schemas.contradictions import contradicted
@@ -68,8 +69,6 @@ ROUNDS_OF: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Kind that keeps a loop going → kinds whose versions show its progress."""
 
-ASSIGN = "assign"
-"""Kind of the decision by which a Lead has a task done again."""
 _OF_FORMER = {
     kind: tuple(row.key for row in MEASURES if row.of == kind) for kind in ("plan", "summary")
 }

@@ -30,15 +30,11 @@ from yolo_fs.evidence.facts import (
 )
 from yolo_fs.evidence.judged import came_later, later_than
 from yolo_fs.loops.facts import DecidedFact, Loop, LoopFacts, LoopProgress, Metrics
+from yolo_fs.protocol.decisions import ACCEPT, ACCEPT_RISK
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role, name_in
 from yolo_fs.protocol.gates import CHANGE_CLASSES, QA_REMEDIES, REVIEW_REMEDIES, Weight
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY
 from yolo_fs.schemas.contradictions import contradicted
-
-ACCEPT = "accept"
-"""Kind of the decision by which a Lead lets a plan pass with known issues."""
-ACCEPT_RISK = "accept_risk"
-"""Kind of the decision by which the user accepts what a security audit has found."""
 
 _SEVERITIES = {severity: row.weight for row in CHANGE_CLASSES for severity in row.severities}
 _CLASSIFY, _MINOR, _MAJOR, _CYCLE_2, _LEAD = REVIEW_REMEDIES

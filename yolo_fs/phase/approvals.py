@@ -7,11 +7,10 @@ from __future__ import annotations
 from yolo_fs.evidence.facts import PhaseFacts
 from yolo_fs.evidence.judged import later_than
 from yolo_fs.loops.repairs import known_for_loops
+from yolo_fs.protocol.decisions import APPROVE
 from yolo_fs.protocol.departments import Dept, Role
 from yolo_fs.protocol.gates import APPROVAL_GATES, ApprovalGate
 
-APPROVE = "approve"
-"""Kind of the decision by which a person lets the work go on."""
 MANUAL_QA = "manual-qa"
 
 

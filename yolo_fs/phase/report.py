@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from yolo_fs.core.ids import SHORT, TaskRef, spelled_below
 from yolo_fs.core.reasons import hint_for_unknown, safe
 from yolo_fs.core.timestamps import iso
-from yolo_fs.escalations.log import EscalationProgress, role_of
+from yolo_fs.escalations.log import EscalationProgress
 from yolo_fs.evidence.facts import PhaseFacts, PlanStanding, PlanStatus, TaskProgress
 from yolo_fs.phase.acts import Act, act_for, describe_files
 from yolo_fs.phase.phase import Phase
@@ -22,7 +22,7 @@ from yolo_fs.phase.progress import DepartmentStatus, Next
 from yolo_fs.phase.view import View
 from yolo_fs.phase.waits import Wait, name_task
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
-from yolo_fs.protocol.roster import AGENT_BY_NAME, without_number
+from yolo_fs.protocol.roster import AGENT_BY_NAME, role_of, without_number
 
 BUDGET = 2000
 """Default budget of a brief, in tokens."""

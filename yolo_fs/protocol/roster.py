@@ -196,6 +196,22 @@ def without_number(name: str) -> str:
     return name.rstrip("0123456789").removesuffix("-")
 
 
+def role_of(spelled: object) -> Role | None:
+    """Return the role of a name in any spelling: `fe-dev`, `Dev`, `yolo-dev`, `dev-1` are Devs."""
+    return _role_of(str(spelled))
+
+
+@lru_cache(maxsize=1_000)
+def _role_of(spelled: str) -> Role | None:
+    name = plain_name(spelled)
+    agent = AGENT_BY_NAME.get(name) or AGENT_BY_NAME.get(without_number(name))
+    return agent.role if agent else _OUTSIDE.get(name)
+
+
+_OUTSIDE = {"user": Role.USER, "go.md": Role.USER, "go": Role.USER}
+"""go.md speaks for the user: it is the only one that talks to them."""
+
+
 def meant_agent(spelled: str) -> str:
     """Return the agent that a name of one's own is for: `frontend-developer` is `fe-dev`.
 

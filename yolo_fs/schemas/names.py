@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from yolo_fs.protocol.decisions import DECISION_KINDS
 from yolo_fs.protocol.departments import WORKFLOWS, WORKING_NAMES
 from yolo_fs.protocol.gates import GATES
 from yolo_fs.protocol.workflow import STEPS
@@ -12,6 +13,7 @@ _DEPARTMENTS = tuple(name.value for name in WORKING_NAMES)
 _STEPS = tuple(row.key for row in STEPS)
 
 if TYPE_CHECKING:  # mypy takes no literal that a table closes
+    DecisionKindOrNone = str
     DepartmentName = str
     DepartmentNameOrNone = str
     GateName = str
@@ -21,6 +23,7 @@ if TYPE_CHECKING:  # mypy takes no literal that a table closes
     StatefulStep = str
     Workflow = str
 else:
+    DecisionKindOrNone = Literal["", *(row.kind for row in DECISION_KINDS)]
     DepartmentName = Literal[_DEPARTMENTS]
     DepartmentNameOrNone = Literal[*_DEPARTMENTS, ""]
     GateName = Literal[tuple(row.name for row in GATES)]

@@ -6,10 +6,14 @@ See docs/dev/sources.md#document-000 and #document-002.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from yolo_fs.core.reasons import Reason
+from yolo_fs.core.reasons import Grade, Reason
+from yolo_fs.protocol.decisions import DECISION_KIND_BY_NAME
+from yolo_fs.protocol.departments import Role
+from yolo_fs.protocol.roster import role_of
 from yolo_fs.schemas.base import (
     SHOULD,
     Field,
@@ -24,6 +28,7 @@ from yolo_fs.schemas.base import (
     fault,
     invariant,
 )
+from yolo_fs.schemas.names import DecisionKindOrNone
 
 ConfidencePercent = Annotated[
     int,
@@ -104,7 +109,7 @@ class LoggedDecision(Shape):
     """Reason."""
     task: str = ""
     """Task that it was taken for."""
-    kind: Literal["", "accept", "accept_risk", "approve", "assign", "supersede"] = ""
+    kind: DecisionKindOrNone = ""
     """What it decides, where evidence rests on it: `accept` lets a plan pass its review with known
     issues, `accept_risk` what a security audit has found, `approve` the work go on at an approval
     gate, `supersede` a record go; `assign` has a task done again. Free text decides nothing."""
@@ -125,6 +130,26 @@ class LoggedDecision(Shape):
             expected="a text that says why",
             at="/reason",
         )
+
+    @invariant
+    def kind_is_about_something(self) -> object:
+        """A decision of a `kind` names in `of` what it is about."""
+        row = DECISION_KIND_BY_NAME.get(self.kind)
+        if row is None or re.fullmatch(row.of, self.of):
+            return None
+        reason = Reason.BAD_FORMAT if self.of else Reason.EMPTY_VALUE
+        message = f"{self.kind!r} of {self.of!r} decides nothing"
+        return fault(reason, message, expected=row.example, at="/of")
+
+    @invariant
+    def kind_is_decided_by_whoever_may(self) -> object:
+        """A decision of a `kind` counts where the role that has the authority takes it."""
+        row = DECISION_KIND_BY_NAME.get(self.kind)
+        if row is None or row.by is None or role_of(self.agent) is row.by:
+            return None
+        whose = "the user" if row.by is Role.USER else "the Lead of the department"
+        message = f"{self.agent} does not decide this: {whose} does"
+        return fault(Reason.OUT_OF_LANE, message, expected=whose, at="/agent", grade=Grade.SHOULD)
 
 
 Confidence = Literal["high", "medium", "low"]
