@@ -774,7 +774,7 @@ def run_as_user(start: str, arguments: Sequence[str]) -> GitOutput:
             git = repository.git
             # GitPython sets both of these to C for its children, and thereby for the user's hooks.
             language = {name: os.environ.get(name, "") for name in ("LANGUAGE", "LC_ALL")}
-            command = [git.GIT_PYTHON_GIT_EXECUTABLE, "-C", os.path.abspath(start), *arguments]
+            command = [str(git.GIT_PYTHON_GIT_EXECUTABLE), "-C", os.path.abspath(start), *arguments]
             process = _execute(git, command, env={**inherited, **language})
             try:
                 out, err = _outcome(process, None)
