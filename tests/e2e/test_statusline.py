@@ -95,6 +95,21 @@ def test_no_control_character_reaches_the_host_and_the_line_stays_short(
     assert len(shown) == LONGEST and shown.isprintable()
 
 
+def test_a_long_question_cuts_no_command_and_hides_nothing_that_is_in_the_way(
+    repo: Repo, start: Start
+) -> None:
+    daemon = start(repo)
+    headline = f"01-auth implementation, next: user answers: {'why? ' * 14}\u2192 yolo-fs answer ESC-01-01-T1 1"
+    said = json.loads(health_of(repo).read_text()) | {"headline": headline, "rejected": 3, "standing": ["waits_for"]}  # fmt: skip
+    with daemon.paused():
+        for first in ("Why?", "Why? " * 8):
+            waiting = {"count": 1, "first": first, "at_work": 0}
+            health_of(repo).write_text(json.dumps(said | {"waiting": waiting}))
+            shown = line(str(repo.root))
+            assert shown.endswith(" | 3 rejected | 1 in the way: waits_for (yolo-fs doctor)")
+            assert "1 waits for you (yolo-fs inbox)" in shown and "answer ESC" not in shown
+
+
 def test_nothing_but_the_standard_library_is_read(repo: Repo, start: Start) -> None:
     start(repo)
     done = asked(

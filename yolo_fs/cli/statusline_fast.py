@@ -65,13 +65,19 @@ def line(start: str) -> str:
         troubles.append(f"{len(reasons)} in the way: {named}{more} (yolo-fs doctor)")
     if _stands_still(health):
         troubles.append(_why_nothing_is_told(own_folder(root)))
-    parts = [
-        *_parts_of_people(health, names_first=not reasons),
-        str(health.get("headline") or _beginning(root)),
-        *troubles,
-        *(["degraded"] if health.get("degraded") else []),
-    ]
-    return _printable(f"yolo-fs: {' | '.join(parts)}")
+    before = [*_parts_of_people(health, names_first=not reasons)]
+    after = [*troubles, *(["degraded"] if health.get("degraded") else [])]
+    taken = sum(len(part) + len(" | ") for part in (*before, *after))
+    room = LONGEST - len("yolo-fs: ") - taken
+    headline = _fitted(str(health.get("headline") or _beginning(root)), room)
+    return _printable(f"yolo-fs: {' | '.join((*before, headline, *after))}")
+
+
+def _fitted(headline: str, room: int) -> str:
+    """Return the headline shortened, so that what follows it is shown: half a command is none."""
+    if len(headline) > room:
+        headline = headline.partition(" \u2192 ")[0]
+    return headline if len(headline) <= room else f"{headline[: max(room - 1, 0)]}\u2026"
 
 
 def _parts_of_people(health: dict[str, Any], *, names_first: bool) -> Iterator[str]:
