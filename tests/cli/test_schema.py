@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.teams import BACKEND, THREE, Team
-from yolo_fs.artifacts.catalogue import all_kinds
+from yolo_fs.artifacts.catalogue import Kind, all_kinds
 from yolo_fs.artifacts.table import ARTIFACTS
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Exit
@@ -30,6 +30,31 @@ def test_list_names_every_message_and_artifact(capsys: pytest.CaptureFixture[str
     }
     assert names >= {"envelope/prd-report", "handoff/packet", "state/dept-status", "config"}
     assert len(names) == len(answer["data"]) == len(all_kinds())
+
+
+@pytest.mark.parametrize("kind", all_kinds(), ids=lambda kind: kind.name)
+def test_each_kind_of_the_list_has_an_example_that_is_valid(
+    kind: Kind, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["schema", "example", kind.name]) == Exit.DONE
+    path = (
+        tmp_path / "HANDOFF.md" if kind.name.startswith("handoff/handoff-file") else tmp_path / "x"
+    )
+    path.write_text(capsys.readouterr().out)
+    assert run(["validate", str(path), "--type", kind.name]) == Exit.DONE
+
+
+def test_a_message_that_is_not_there_or_of_no_type_names_the_command_that_prints_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team = Team(tmp_path / "repo")
+    team.begin()
+    at = ["-C", str(team.root)]
+    assert run(["task", "complete", "01-01/T1", "--as", "dev-1", *at]) == Exit.UNREADABLE
+    assert "'yolo-fs schema example message/TYPE' prints one" in capsys.readouterr().err
+    (team.root / "x.json").write_text('{"type":"taskComplete"}\n')
+    run(["message", "check", str(team.root / "x.json"), *at])
+    assert "'yolo-fs schema example message/task_complete'" in "".join(capsys.readouterr())
 
 
 @pytest.mark.parametrize(

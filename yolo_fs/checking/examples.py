@@ -1,5 +1,5 @@
-"""One valid example of each kind of artifact, from the tested fixtures, and the skeleton of a new
-file.
+"""One valid example of each kind that `schema list` has, from the tested fixtures, and the skeleton
+of a new file.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from yolo_fs.artifacts.catalogue import find_kind
 from yolo_fs.artifacts.classify import artifact_called, classify, name_meant_by, place_of_name
 from yolo_fs.artifacts.table import ARTIFACTS, Artifact, Home, by_kind
 from yolo_fs.core.ids import PhaseId, PlanId
@@ -50,12 +51,12 @@ def artifact_named(kind: str) -> Artifact:
 
 
 def example_of(kind: str) -> str:
-    """Return the text of one valid artifact.
+    """Return the text of one valid artifact, or message, envelope, handoff, state, configuration.
 
     Raises:
         YoloError: UNKNOWN_NAME; FILE_MISSING where the installation is not whole.
     """
-    folder = _examples() / artifact_named(kind).kind / "ok"
+    folder = _folder_of(kind) / "ok"
     sizes = {path: path.stat().st_size for path in folder.iterdir() if path.is_file()}
     complete = [path for path in sizes if path.stem == _COMPLETE]
     small = (
@@ -64,6 +65,16 @@ def example_of(kind: str) -> str:
         or [min(sizes, key=lambda path: sizes[path])]
     )
     return max(sorted(small), key=lambda path: sizes[path]).read_text(encoding="utf-8")
+
+
+def _folder_of(kind: str) -> Path:
+    """Return the examples of any kind that `schema list` has; an artifact's name comes first."""
+    is_artifact = by_kind(kind) or artifact_called(kind)
+    named = None if is_artifact else find_kind(kind)
+    if named is None or named.name.startswith("artifact/"):
+        return _examples("artifacts") / artifact_named(kind).kind
+    family, _, own = named.name.partition("/")
+    return _examples(f"{family}s") / (own or family)
 
 
 def example_for(
@@ -125,7 +136,7 @@ def enriched_plan() -> str:
     """
     plans = (
         path.read_text(encoding="utf-8").splitlines(keepends=True)
-        for path in sorted((_examples() / "plan" / "ok").iterdir())
+        for path in sorted((_examples("artifacts") / "plan" / "ok").iterdir())
     )
     return next("".join(lines[:2]) for lines in plans if _is_enriched(lines[1:]))
 
@@ -190,5 +201,5 @@ def _cleared(value: Any) -> Any:
     return "" if isinstance(value, str) else None
 
 
-def _examples() -> Path:
-    return packaged("_examples", "fixtures/examples/artifacts")
+def _examples(family: str) -> Path:
+    return packaged(f"_examples/{family}", f"fixtures/examples/{family}")

@@ -91,7 +91,11 @@ def _bytes(start: str, file: str, limit_bytes: int) -> bytes:
     content = read(folder, name, limit_bytes)
     if isinstance(content, Finding):
         raise YoloError(
-            content.reason, f"{safe(file)}: {content.message}", exit_code=Exit.UNREADABLE
+            content.reason,
+            f"{safe(file)}: {content.message}",
+            hint="Name a file with one message, or - for stdin: 'yolo-fs schema list' shows the "
+            "types, and 'yolo-fs schema example message/TYPE' prints one.",
+            exit_code=Exit.UNREADABLE,
         )
     return content.data
 

@@ -57,7 +57,8 @@ def show(invocation: Invocation, *, kind: str) -> Reply:
 @verb("example", example="yolo-fs schema example plan", parent=schema)
 @click.argument("kind", metavar="KIND|FILE")
 def example(invocation: Invocation, *, kind: str) -> Reply:
-    """Print one valid artifact of a kind, or for a file, such as 01-02.plan.jsonl.
+    """Print a valid one of any kind that 'schema list' has, or for a file, such as
+    01-02.plan.jsonl.
 
     For a whole path it fits its phase and plan: a plan that is written has its own tasks, each with
     a spec, and a summary counts them and names the commits of their work.

@@ -48,7 +48,13 @@ def _fault_for_message_type(value: Mapping[str, Any]) -> Fault:
     named = value["type"]
     if not isinstance(named, str):
         return Fault(Reason.WRONG_TYPE, "/type", f"got {type(named).__name__}", expected)
-    return Fault(Reason.UNKNOWN_TYPE, "/type", f"no message has the type {named[:80]!r}", expected)
+    hint = (
+        f"'yolo-fs schema example message/{expected}' prints a valid one"
+        if expected in MESSAGES
+        else ""
+    )
+    message = f"no message has the type {named[:80]!r}"
+    return Fault(Reason.UNKNOWN_TYPE, "/type", message, expected, hint)
 
 
 def _nearest(value: Mapping[str, Any]) -> str:
