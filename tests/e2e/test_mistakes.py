@@ -311,6 +311,14 @@ MISTAKES: dict[str, tuple[str, str | bytes]] = {
     "an endpoint in one text": ("api-contracts.jsonl", lines(CONTRACT | {"endpoints": ["POST /login"]})),
     "a direction in prefixes": ("api-contracts.jsonl", lines(CONTRACT | {"direction": "be_to_fe"})),
     "a level in another spelling": (".qa-gate-results.jsonl", lines(GATE | {"gl": "post_task"})),
+    # A message in the place of the artifact.
+    "the message of a review": ("code-review.jsonl", lines({
+        "type": "code_review_result", "plan_id": "01-01", "result": "approve", "cycle": 1,
+        "findings_count": 0, "critical": 0, "artifact": "x", "committed": True})),
+    "the message of tests": ("test-plan.jsonl", lines({"type": "test_plan_result", "plan_id": "01-01", "tasks_tested": 3})),
+    "the message of an escalation": ("escalation.jsonl", lines({
+        "type": "escalation", "from": "dev", "to": "senior", "issue": "x", "evidence": ["y"],
+        "recommendation": "z", "severity": "blocking"})),
     # Whole files.
     "a state of one's own": (".execution-state.json", "not json\n"),
     "a handoff for a decision": ("decisions.jsonl", lines({"decision": "x"})),
@@ -473,6 +481,14 @@ def test_the_example_of_a_kind_has_no_key_of_which_it_is_said_that_the_protocol_
     path = written(root, f"some-{kind.file.rpartition('.')[2]}", example_of(kind.kind))
     told = said_by("validate", str(path), "--type", f"artifact/{kind.kind}")
     assert "unknown_key" not in told
+
+
+def test_a_message_in_the_place_of_a_line_is_told_once_and_not_key_by_key(root: Path) -> None:
+    path = written(root, *MISTAKES["the message of a review"])
+    said = told_by_validate(root, path)
+    assert "this is the `code_review_result` message" in said and "missing_key" not in said
+    review = {**REVIEW, "type": "code_review_result"}
+    assert "this is the" not in told_by_validate(root, written(root, path.name, lines(review)))
 
 
 def test_a_gate_level_that_is_none_says_nothing_against_the_other_keys(root: Path) -> None:

@@ -13,9 +13,9 @@ from dataclasses import replace
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from yolo_fs.artifacts.table import ARCHITECTURE_SECTIONS, GRADES, Artifact, Check
+from yolo_fs.artifacts.table import ARCHITECTURE_SECTIONS, GRADES, Artifact, Check, required_keys
 from yolo_fs.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.core.ids import PlanId, TaskRef
 from yolo_fs.core.reasons import Fault, Finding, Grade, Level, Reason, shortened
@@ -25,6 +25,7 @@ from yolo_fs.schemas.layout import Record, Strictness, spelling_of
 
 if TYPE_CHECKING:
     from yolo_fs.core.credentials import Hit
+    from yolo_fs.schemas.base import Shape
 
 MAX_FINDINGS = 100
 
@@ -133,7 +134,28 @@ def shape_faults(
         if artifact.is_one_line and record is not records[0]:
             continue
         if shape:
-            yield from ((record.line, fault) for fault in check(shape, record.value, mode)[1])
+            faults = check(shape, record.value, mode)[1]
+            sent = _find_message(shape, record.value, faults)
+            yield from ((record.line, fault) for fault in ((sent,) if sent else faults))
+
+
+def _find_message(
+    shape: type[Shape], value: Mapping[str, Any], faults: Sequence[Fault]
+) -> Fault | None:
+    """Return the one fault of a message that stands in the place of a line, or None: what each of
+    its keys lacks would not say so.
+    """
+    named = value.get("type")
+    if not isinstance(named, str) or all(each.reason is not Reason.MISSING_KEY for each in faults):
+        return None
+    from yolo_fs.schemas.base import fields_of
+    from yolo_fs.schemas.messages.catalogue import MESSAGES
+
+    if named not in MESSAGES or "type" in fields_of(shape):
+        return None
+    keys = f"a line with {', '.join(sorted(required_keys(shape)))}"
+    hint = "Send the message, and write the lines of this file in its place."
+    return Fault(Reason.RIVAL_SHAPE, "", f"this is the `{named}` message", keys, hint)
 
 
 def _count_faults(artifact: Artifact, records: Sequence[Record]) -> Iterator[Located]:

@@ -382,7 +382,7 @@ def _add_example_hint(finding: Finding, place: Place) -> Finding:
 
 _NEEDS_EXAMPLE = frozenset({
     Reason.EMPTY_FILE, Reason.JSON_PARSE_ERROR, Reason.NOT_AN_OBJECT, Reason.SECTION_MISSING,
-    Reason.TOON_INVALID, Reason.UNTERMINATED, Reason.WRONG_LINE_COUNT,
+    Reason.RIVAL_SHAPE, Reason.TOON_INVALID, Reason.UNTERMINATED, Reason.WRONG_LINE_COUNT,
     Reason.FRONT_MATTER_MISSING, Reason.FRONT_MATTER_SHAPE, Reason.FRONT_MATTER_UNCLOSED,
 })  # fmt: skip
 
