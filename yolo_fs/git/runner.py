@@ -497,16 +497,13 @@ class Git:
         networked: bool = False,
     ) -> subprocess.Popen[bytes]:
         git = load_git_python()
-        executable = git.Git.GIT_PYTHON_GIT_EXECUTABLE
-        if not executable:
-            raise _make_git_missing_error()
         if arguments[0] not in _LOOKS_INTO_NO_FILE:
             settings = {**self.programs_off(), **settings}
         more = {**_format_environment(settings), **(NETWORK if networked else {}), **more}
         options = _NETWORK_OPTIONS if networked else _OPTIONS
         process = _execute(
             git.Git(self._root),
-            [executable, *options, *self._place, *arguments],
+            [*options, *self._place, *arguments],
             istream=subprocess.PIPE,
             env={**ENVIRONMENT, **self.identity, **more},
             start_new_session=True,
@@ -519,14 +516,16 @@ class Git:
         return process
 
 
-def _execute(git: Any, command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
-    """Start a command by GitPython and return its process.
+def _execute(git: Any, arguments: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
+    """Start git by GitPython and return its process.
 
     Raises:
         YoloError: GIT_MISSING.
     """
+    if not (executable := git.GIT_PYTHON_GIT_EXECUTABLE):
+        raise _make_git_missing_error()
     try:
-        started = git.execute(command, as_process=True, **how)
+        started = git.execute([executable, *arguments], as_process=True, **how)
     except load_git_python().exc.GitCommandNotFound:
         raise _make_git_missing_error() from None
     # AutoInterrupt would kill git half-way on garbage collection; the bare one may finish (F02).
@@ -774,8 +773,8 @@ def run_as_user(start: str, arguments: Sequence[str]) -> GitOutput:
             git = repository.git
             # GitPython sets both of these to C for its children, and thereby for the user's hooks.
             language = {name: os.environ.get(name, "") for name in ("LANGUAGE", "LC_ALL")}
-            command = [str(git.GIT_PYTHON_GIT_EXECUTABLE), "-C", os.path.abspath(start), *arguments]
-            process = _execute(git, command, env={**inherited, **language})
+            words = ["-C", os.path.abspath(start), *arguments]
+            process = _execute(git, words, env={**inherited, **language})
             try:
                 out, err = _outcome(process, None)
             except BaseException:  # whoever undoes what git has begun must not do it beside git
