@@ -19,6 +19,7 @@ from yolo_fs.protocol.gates import INTEGRATION_CHECKS
 PARTIAL = {
     "_COLOUR": "what has no colour is printed plain",
     "SETTLED_BY": "the other escalations and obstacles end by what happens, not by a command",
+    "_SHOWN_BY": "git status shows the other reasons",
     "_RULES_THAT_HOLD": "the rules of git hold for no other reason",
     "_HINTS": "the writer gives hints for the reasons for which it refuses",
     "_ADVICE": "each reader gives advice for the reasons that it finds",

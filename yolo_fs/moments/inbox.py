@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.decide import reason_and_findings
-from yolo_fs.artifacts.uncommitted import SETTLED_BY
+from yolo_fs.artifacts.uncommitted import SETTLED_BY, command_for
 from yolo_fs.artifacts.verdicts import Held
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Finding, Reason
@@ -135,8 +135,7 @@ def _item_for_health(finding: Finding) -> InboxItem:
 def _items_for_obstacle(report: Report) -> Iterator[InboxItem]:
     if report.obstacle not in (None, *_END_BY_THEMSELVES):
         question = f"Nothing is committed: {report.obstacle.sentence}."
-        detached = report.obstacle is Reason.DETACHED_HEAD
-        command = "git switch BRANCH" if detached else "git status"
+        command = command_for(report.obstacle)
         yield InboxItem(report.obstacle.value, "held", "", question, (), command)
 
 
@@ -162,7 +161,7 @@ def _held(report: Report, candidate: Candidate) -> Iterator[InboxItem]:
     reason = candidate.verdict.reason if isinstance(candidate.verdict, Held) else None
     if reason in SETTLED_BY and reason is not report.obstacle:
         question = f"{candidate.path} is not committed: {reason.sentence}."
-        command = SETTLED_BY[reason].format(path=shlex.quote(candidate.path))
+        command = command_for(reason, candidate.path)
         yield InboxItem(candidate.path, "held", _since(report, candidate), question, (), command)
 
 
