@@ -18,6 +18,7 @@ import pytest
 from tests.examples import FAMILIES, kind_of_example
 from yolo_fs.artifacts.catalogue import find_kind
 from yolo_fs.artifacts.repair import diff, mended
+from yolo_fs.checking.examples import example_of
 from yolo_fs.cli import validate as module
 from yolo_fs.cli.main import run
 from yolo_fs.cli.validate import as_github, as_sarif, bar, watched
@@ -695,3 +696,23 @@ def test_a_headless_plan_keeps_its_first_task(root: Path) -> None:
     [file] = validator.paths([str(path)])
     assert not fix(validator, file, str(path), write=True).is_changed
     validator.close()
+
+
+@pytest.mark.parametrize("kind", ["envelope/prd-request", "message/task_complete"])
+def test_a_text_on_stdin_is_checked_as_what_it_says_that_it_is(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = example_of(kind).encode()
+    (tmp_path / "x.json").write_bytes(text)
+    assert run(["validate", str(tmp_path / "x.json")]) == 0
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    assert run(["validate", "-"]) == 0, capsys.readouterr().out
+
+
+def test_a_number_in_the_place_of_a_listed_text_is_told_that_it_has_to_be_a_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    envelope = json.loads(example_of("envelope/prd-request")) | {"handoff_version": 1.0}
+    (tmp_path / "x.json").write_text(json.dumps(envelope) + "\n")
+    run(["validate", str(tmp_path / "x.json")])
+    assert 'got 1.0; expected a text, such as "1.0"' in capsys.readouterr().out

@@ -175,8 +175,9 @@ class Validator:
                 yield self._add_lost_records(checked, location) if is_whole else checked
 
     def text(self, data: bytes) -> CheckedFile:
-        """Check one text, by default a message."""
-        return self._check_kind(self._kind or ANY_MESSAGE, STDIN, data)
+        """Check one text: what it says that it is, by default a message."""
+        kind = self._kind or self._kind_of_content(data, STDIN) or ANY_MESSAGE
+        return self._check_kind(kind, STDIN, data)
 
     def _folder(self, root: str, below: str, shown: str) -> Iterator[CheckedFile]:
         for entry in walk(root, below):

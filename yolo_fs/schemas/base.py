@@ -570,6 +570,8 @@ def _describe_expected(
     if detail["type"] in _OF_A_WHOLE_LIST and (member := _member_type_of(field.annotation)):
         return _describe_expected_list(field, member)
     if values := _literals_in(field.annotation):
+        if not isinstance(detail["input"], str) and str(detail["input"]) in values:
+            return f'a text, such as "{detail["input"]}"'
         return " or ".join(", ".join(value or repr(value) for value in values).rsplit(", ", 1))
     described = _described(_member_at(field, steps))
     parts = [described.description or _kind(described.annotation)]
