@@ -71,3 +71,26 @@ def test_what_a_person_decides_no_agent_does(
 def test_a_person_may_name_themselves(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("workflow", "skip", "documentation", "--reason", "nobody reads it")
     assert said(team, capsys, *words, "--as", "user")[0] == Exit.DONE
+
+
+def test_who_holds_a_question_is_told_its_own_way_to_answer_and_takes_it(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened = ("--task", "01-01/T1", "--from", "dev", "--reason", "Blue or red?", "--evidence", "x",
+              "--recommendation", "Blue", "--boundary", "taste")  # fmt: skip
+    team.plan_one()
+    assert said(team, capsys, "escalate", "open", *opened)[0] == Exit.DONE
+    _, (finding,) = said(team, capsys, *ANSWER, "--as", "senior")
+    assert "'yolo-fs escalate resolve'" in finding["hint"]
+    words = (
+        "escalate",
+        "resolve",
+        ANSWER[1],
+        "--by",
+        "senior",
+        "--decision",
+        "blue",
+        "--reason",
+        "y",
+    )
+    assert said(team, capsys, *words)[0] == Exit.DONE

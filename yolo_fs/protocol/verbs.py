@@ -95,7 +95,8 @@ OWN_VERBS = (
     _verb_for_person("qa", never_with=("--dry-run",)),
     _verb_for_person(
         "answer", speaks_by=("--as",),
-        instead=f"hand it up with 'yolo-fs escalate raise', or say what you need, {_END}",
+        instead="decide what you hold with 'yolo-fs escalate resolve', hand it up with "
+        f"'yolo-fs escalate raise', or say what you need, {_END}",
     ),
     _verb_for_person(
         "workflow skip", speaks_by=("--as",), instead=f"say why it is not needed, {_END}",
