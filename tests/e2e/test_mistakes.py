@@ -491,6 +491,20 @@ def test_a_message_in_the_place_of_a_line_is_told_once_and_not_key_by_key(root: 
     assert "this is the" not in told_by_validate(root, written(root, path.name, lines(review)))
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("config.json", "config"), ("phases/01-auth/.dept-status-backend.json", "state/dept-status")],
+)
+def test_a_file_of_any_kind_that_is_no_json_names_the_command_that_prints_a_valid_one(
+    root: Path, name: str, kind: str
+) -> None:
+    path = written(root, f"../../{name}", "// mine\n{}\n")
+    said = said_by("validate", str(path))
+    assert f"'yolo-fs schema example {kind}' prints a valid one." in said
+    Obedient(root, PHASE).obey(said)
+    assert run(["validate", str(path)]) == 0
+
+
 def test_a_gate_level_that_is_none_says_nothing_against_the_other_keys(root: Path) -> None:
     path = written(root, ".qa-gate-results.jsonl", lines(GATE | {"gl": "task"}))
     said = told_by_validate(root, path)

@@ -101,7 +101,8 @@ class Checker:
             if settings.mode.strict:
                 faults = tuple(map(_refused, faults))
         faults = tuple(
-            _add_example_hint(finding, place) for finding in _merge_prose_faults(faults, data)
+            _add_example_hint(finding, place.artifact.format, place.name)
+            for finding in _merge_prose_faults(faults, data)
         )
         if not isinstance(snapshot, AtCommit):  # versions before this one committed skeletons
             faults = tuple(_refuse_skeleton(faults, path, data))
@@ -137,7 +138,7 @@ class Checker:
 
     def check_kind(self, kind: Kind, path: str, data: bytes) -> Checked:
         """Check the bytes of a file of a kind, without its surroundings."""
-        from yolo_fs.artifacts.catalogue import artifact_of
+        from yolo_fs.artifacts.catalogue import artifact_of, find_kind
 
         if artifact := artifact_of(kind):
             return self.check(Place(path, artifact), data, NoTree())
@@ -147,6 +148,8 @@ class Checker:
         else:
             located = kind.faults(reading.records, self._settings.mode)
             faults = (*reading.findings, *(fault.as_finding(path, line) for line, fault in located))
+        if find_kind(kind.name):  # of any message, none is the example
+            faults = tuple(_add_example_hint(each, kind.format, kind.name) for each in faults)
         return Checked(reading.records, faults, torn=reading.torn)
 
     def plans_beside(self, place: Place, snapshot: Snapshot) -> dict[str, PlanFacts]:
@@ -363,15 +366,14 @@ _TOON = re.compile(rb"[\w-]*\[#?[0-9]+[|\t]?\](?:\{[^}\n]*\})?:")
 """How a list or table in TOON begins."""
 
 
-def _add_example_hint(finding: Finding, place: Place) -> Finding:
+def _add_example_hint(finding: Finding, format_: Format, name: str) -> Finding:
     """Return a finding on a whole file or line with the command that shows a valid one."""
     is_whole = not finding.at and finding.level is Level.ERROR and finding.reason in _NEEDS_EXAMPLE
-    format_ = place.artifact.format
     if format_ is Format.FRONT_MATTER:
-        shown = f"'yolo-fs schema example {place.name}' shows the whole form."
+        shown = f"'yolo-fs schema example {name}' shows the whole form."
         is_whole = finding.reason in _NEEDS_EXAMPLE
     elif format_ in (Format.JSON, Format.JSONL, Format.TOON):
-        shown = f"'yolo-fs schema example {place.name}' prints a valid one."
+        shown = f"'yolo-fs schema example {name}' prints a valid one."
     else:
         return finding
     if not is_whole:
