@@ -47,3 +47,7 @@ def test_what_git_status_does_not_show_has_a_command_of_its_own(
 @pytest.mark.parametrize("reason", [Reason.BEING_WRITTEN, Reason.SETTLING])
 def test_who_has_a_file_open_is_shown_by_lsof(reason: Reason) -> None:
     assert command_of(Waiting(reason)) == f"lsof -- '{PATH}'"
+
+
+def test_a_file_that_is_cut_off_is_looked_at_by_validate() -> None:
+    assert command_of(Waiting(Reason.UNTERMINATED)) == f"yolo-fs validate '{PATH}'"

@@ -28,6 +28,7 @@ passes by itself, or is an obstacle: one item, however many files it holds."""
 _SHOWN_BY = {
     Reason.BEING_WRITTEN: "lsof -- {path}",
     Reason.SETTLING: "lsof -- {path}",
+    Reason.UNTERMINATED: "yolo-fs validate {path}",
     Reason.USER_COMMITTING: "ps -fC git",
     Reason.PULL_IN_PROGRESS: "ps -fC git",
     Reason.INDEX_LOCKED: "ps -fC git",
