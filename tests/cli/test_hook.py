@@ -17,6 +17,7 @@ from tests.support import forked
 from tests.support.teams import EXAMPLES, Team
 from yolo_fs import agent_events
 from yolo_fs.cli import hook_fast, hook_question
+from yolo_fs.cli.statusline_fast import line
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.hooks.hosts import LONGEST, HookAnswer, output_of
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, HOSTS, TOOLS, ToolAct
@@ -602,6 +603,22 @@ def test_the_guard_waits_for_a_question_that_comes_late_through_a_pipe_that_does
             question.write(json.dumps(told).encode())
         answer = json.loads(process.communicate()[0])
     assert answer["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+def test_a_host_in_a_link_to_a_folder_of_the_repository_is_guarded_and_told_where_the_team_stands(
+    team: Team, tmp_path: Path
+) -> None:
+    (team.root / "web").mkdir()
+    (tmp_path / "link").symlink_to(team.root / "web")
+    told = {"session_id": "s", "cwd": str(tmp_path / "link"), "hook_event_name": "PreToolUse"}
+    told |= {"tool_name": "Bash", "tool_input": {"command": "rm -rf ../.yolo-planning"}}
+    denied = asked(team, told)[0]
+    assert denied["hookSpecificOutput"]["permissionDecision"] == "deny"
+    begun = asked(team, {**told, "hook_event_name": "SessionStart"})[0]
+    assert "01-auth" in begun["hookSpecificOutput"]["additionalContext"]
+    assert line(str(tmp_path / "link")) == line(str(team.root)) != ""
+    status = [sys.executable, "-m", "yolo_fs", "status", "-C", str(tmp_path / "link")]
+    assert b"01-auth" in subprocess.run(status, capture_output=True, check=True).stdout
 
 
 def test_the_prefix_of_a_plugin_is_no_part_of_the_role(team: Team) -> None:

@@ -134,12 +134,18 @@ def host_of(payload: Question) -> str:
 def folder_of(payload: Question, start: str) -> str:
     roots = payload.get("workspace_roots")
     named = payload.get("cwd") or (roots[0] if isinstance(roots, list) and roots else "")
-    folder = os.path.abspath(
-        named if isinstance(named, str) and named and not start else start or os.curdir
-    )
+    folder = _real(named if isinstance(named, str) and named and not start else start or os.curdir)
     given = given_to(payload)
     own = given.get("workdir") if command_in(given) else ""
-    return os.path.abspath(os.path.join(folder, own)) if isinstance(own, str) and own else folder
+    return _real(os.path.join(folder, own)) if isinstance(own, str) and own else folder
+
+
+def _real(folder: str) -> str:
+    """Return where the kernel is in a folder: a host may name it by a link that leads into it."""
+    try:
+        return os.path.realpath(folder)
+    except ValueError:  # no folder has such a name
+        return os.path.abspath(folder)
 
 
 def root_of(payload: Question, cwd: str) -> str:

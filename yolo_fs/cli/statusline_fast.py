@@ -48,7 +48,7 @@ def _print(text: str) -> None:
 
 def line(start: str) -> str:
     """Return the state of the team of a work tree; empty where yolo_fs is not in use."""
-    root = _root(os.path.abspath(start))
+    root = _root(os.path.realpath(start))
     if not root:
         return ""
     health = _health(root)

@@ -610,13 +610,14 @@ def open_repository(start: str) -> git_python.Repo:
         YoloError: NOT_A_REPOSITORY, or BARE_REPOSITORY when it has no work tree; NOT_REGULAR.
     """
     forget_inherited_environment()
-    named = list(_read_to_find(os.path.abspath(start)))
+    place = os.path.realpath(start)  # as git: a link into a repository leads there
+    named = list(_read_to_find(place))
     refuse_endless(named)
     refuse_endless(included_by(named))
     git = load_git_python()
     try:
         repository: git_python.Repo = git.Repo(
-            os.path.abspath(start), search_parent_directories=True, expand_vars=False
+            place, search_parent_directories=True, expand_vars=False
         )
     except (git.exc.InvalidGitRepositoryError, git.exc.NoSuchPathError, ValueError, OSError):
         message = f"no git repository at {safe(os.path.abspath(start))}"
@@ -704,7 +705,7 @@ def discover(start: str) -> RepositoryPaths:
 
 def _ordinary(start: str) -> RepositoryPaths | None:
     """Return the paths of a repository with git's default layout; None for any other."""
-    place = os.path.abspath(start)
+    place = os.path.realpath(start)
     while not os.path.lexists(f"{place}/.git"):
         if os.path.lexists(f"{place}/HEAD") or place == os.path.dirname(place):
             return None

@@ -230,7 +230,7 @@ def _start(arguments: Sequence[str]) -> str:
 
 def _folder(start: str) -> str:
     """Return our folder of the work tree that `start` lies in; any other's would do as well."""
-    root = os.path.abspath(start)
+    root = os.path.realpath(start)
     while not os.path.exists(os.path.join(root, ".git")):
         if root == os.path.dirname(root):
             return ""
