@@ -107,22 +107,18 @@ def _import_all() -> None:
 def _work(root: str, connection: socket.socket) -> NoReturn:
     """Run as a worker: answer requests from the connection until it closes."""
     from yolo_fs.observer.answers import Answerer
-    from yolo_fs.observer.switchboard import AGAIN, FOLLOW
-    from yolo_fs.system.pausing import Pause
+    from yolo_fs.observer.switchboard import AGAIN, FOLLOW, parse_task
 
     answerer = Answerer(root)
     while not answerer.is_used_up:
-        question = _read_text(connection)
-        if question == FOLLOW:
+        length = int.from_bytes(_read_exactly(connection, 4), "big")
+        task = _read_exactly(connection, length)
+        if task == FOLLOW:
             answer = b"" if answerer.follow() else AGAIN
         else:
-            answer = answerer.answer(question, Pause.parse(_read_text(connection)))
+            answer = answerer.answer(*parse_task(task))
         connection.sendall(len(answer).to_bytes(4, "big") + answer)
     os._exit(0)
-
-
-def _read_text(connection: socket.socket) -> bytes:
-    return _read_exactly(connection, int.from_bytes(_read_exactly(connection, 4), "big"))
 
 
 def _read_exactly(connection: socket.socket, count: int) -> bytes:

@@ -63,6 +63,18 @@ Serve = Callable[[socket.socket], NoReturn]
 """Main function of a worker; it gets its end of the socket."""
 
 
+def write_task(question: bytes, pause: Pause) -> bytes:
+    """Return the request of a client with the last pause of its command, for a worker."""
+    text = pause.to_bytes()
+    return len(text).to_bytes(4, "big") + text + question
+
+
+def parse_task(task: bytes) -> tuple[bytes, Pause]:
+    """Return what `write_task` has put together."""
+    end = 4 + int.from_bytes(task[:4], "big")
+    return task[end:], Pause.parse(task[4:end])
+
+
 class Connection:
     """One end of a connection, with its unsent and its received data."""
 
@@ -142,8 +154,8 @@ class Worker(Connection):
 
     def give(self, question: bytes, client: Client | None) -> None:
         self.client, self.began_s = client, time.monotonic()
-        texts = (question,) if client is None else (question, client.pause.to_bytes())
-        self.send(b"".join(len(text).to_bytes(4, "big") + text for text in texts))
+        task = question if client is None else write_task(question, client.pause)
+        self.send(len(task).to_bytes(4, "big") + task)
 
     def taken(self) -> bytes | None:
         """Return the complete answer and become free; None while it is incomplete."""
