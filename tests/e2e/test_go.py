@@ -1216,7 +1216,8 @@ def test_what_lets_nobody_commit_costs_no_try_and_a_person_ends_it(company: Comp
         assert "HEAD is on no branch" in item["question"]
     company.repo.git("switch", "-q", "main")
     played = company.go(*words, program=program)
-    assert [item["kind"] for item in played.data["waiting"]] == ["approval"], played
+    waiting = played.data["waiting"]
+    assert [item["kind"] for item in waiting] == ["approval"], waiting
     assert "critic" not in {event["agent"] for event in played.named("agent.started")}
     assert "docs(01): critique and gap analysis" in company.subjects()
 
@@ -1334,7 +1335,8 @@ def test_an_agent_that_removes_what_it_printed_ends_no_run(company: Company) -> 
     company.configure()
     program = played_by(company.repo.file("../removes.py", REMOVES))
     played = company.go("a", "login", "--approve", "plan", program=program)
-    assert [item["kind"] for item in played.data["waiting"]] == ["approval"], played
+    waiting = played.data["waiting"]
+    assert [item["kind"] for item in waiting] == ["approval"], waiting
     assert not played.named("agent.failed"), played
 
 
@@ -1434,7 +1436,8 @@ def test_a_key_that_its_host_renews_stops_nobody(company: Company) -> None:
     company.configure()
     script = company.repo.file("../renews.py", RENEWS)
     played = company.go("a", "login", "--approve", "plan", program=played_by(script))
-    assert [item["kind"] for item in played.data["waiting"]] == ["approval"], played
+    waiting = played.data["waiting"]
+    assert [item["kind"] for item in waiting] == ["approval"], waiting
     assert not played.named("agent.failed")
 
 
@@ -1456,7 +1459,8 @@ def test_a_machine_that_sleeps_counts_as_nobodys_silence(company: Company) -> No
     held.unlink()
     send_all(company.repo.root, signal.SIGCONT)
     played = ended(runner)
-    assert [item["kind"] for item in played.data["waiting"]] == ["approval"], played
+    waiting = played.data["waiting"]
+    assert [item["kind"] for item in waiting] == ["approval"], waiting
     assert not played.named("agent.asked_to_stop"), played
     assert not played.named("agent.failed"), played
     assert company.repo.yolo_fs("verify").returncode == 0
@@ -1490,7 +1494,8 @@ def test_a_machine_that_sleeps_within_a_deadline_gives_the_agent_the_rest_of_it(
     script.with_name("awake").touch()
     send_all(company.repo.root, signal.SIGCONT)
     played = ended(runner)
-    assert [item["kind"] for item in played.data["waiting"]] == ["approval"], played
+    waiting = played.data["waiting"]
+    assert [item["kind"] for item in waiting] == ["approval"], waiting
     assert played.named("agent.asked_to_stop") and not played.named("agent.ended"), played
 
 
@@ -1519,7 +1524,8 @@ def test_a_host_whose_stream_has_another_form_works_and_costs_nothing(
     script = company.repo.file("../forms.py", FORMS)
     words = ("--approve", "plan", "--host", host, "--max-tokens", "1")
     played = company.go("a", "login", *words, program=played_by(script))
-    assert [item["kind"] for item in played.data["waiting"]] == ["approval"], played
+    waiting = played.data["waiting"]
+    assert [item["kind"] for item in waiting] == ["approval"], waiting
     assert (played.data["tokens"], played.data["cost_usd"]) == (0, 0.0)
     assert not played.named("host.limited") and not played.named("agent.failed"), played
 
@@ -1654,7 +1660,8 @@ def test_an_agent_that_stops_our_daemon_and_starts_a_run_of_its_own_holds_nobody
     company.configure()
     script = company.repo.file("../stops.py", STOPS)
     played = company.go("a", "login", "--approve", "plan", program=played_by(script))
-    assert [item["kind"] for item in played.data["waiting"]] == ["approval"], played
+    waiting = played.data["waiting"]
+    assert [item["kind"] for item in waiting] == ["approval"], waiting
     own, without = "own start 0 own go 1 own stop 1 ", "no start 0 no go 4 no stop 0 "
     assert script.with_name("codes").read_text() == own + without, "who hides its name is let in"
     assert len(played.named("daemon.started")) == 1
