@@ -233,8 +233,8 @@ class Answerer:
             is_ours = bool(request.verb) and request.package == package_folder()
             return self._run(request) if is_ours else REFUSAL
         except PausedError as paused:
-            text = paused.pause.to_bytes()
-            return frame("P", len(text)) + text
+            pause = paused.pause.to_bytes()
+            return frame("P", len(pause)) + pause
         except (Exception, InputWantedError):
             return REFUSAL
         finally:

@@ -375,10 +375,10 @@ def _sound_part(
         ]
     if shape is None or not isinstance(value, Mapping):
         return value
-    sound = shape.model_construct()
+    sound, kinds = shape.model_construct(), shapes_within(shape)
     for name, field in shape.model_fields.items():
         key = field.alias or name
-        kind, below = _only_shape_in(field), inside.get(key, ())
+        kind, below = kinds.get(key), inside.get(key, ())
         if any(is_must and (kind is None or len(rest) < 2) for rest, is_must in below):
             sound.__dict__.pop(name, None)
         elif key in value:
@@ -393,12 +393,6 @@ def _sound_part(
         except AttributeError:
             continue
     return sound
-
-
-def _only_shape_in(field: FieldInfo | None) -> type[Shape] | None:
-    annotation = field.annotation if field else None
-    kinds = [] if typing.get_origin(annotation) is dict else list(_shapes_in(annotation))
-    return kinds[0] if len(kinds) == 1 else None
 
 
 _OWN_REASONS = {reason.value: reason for reason in Reason}
@@ -525,7 +519,7 @@ def _place(
     field: FieldInfo | None = None
     inside: tuple[type[Shape], ...] = (shape,)
     for part in loc:
-        next_field = next((f for s in inside if (f := _find_field(s, part)) is not None), None)
+        next_field = next((f for s in inside if (f := fields_of(s).get(str(part)))), None)
         if next_field is not None:
             field, inside = next_field, tuple(_shapes_in(next_field.annotation))
             real.append(part)
@@ -542,13 +536,6 @@ _BRANCHES = frozenset({"str", "int", "float", "bool", "constrained-str", "constr
 def _names_a_branch(part: str | int) -> bool:
     """Return whether pydantic put a union branch (a class or type name) into the location."""
     return isinstance(part, str) and (part[:1].isupper() or "[" in part or part in _BRANCHES)
-
-
-def _find_field(shape: type[Shape], key: str | int) -> FieldInfo | None:
-    for name, field in shape.model_fields.items():
-        if key in (name, field.alias):
-            return field
-    return None
 
 
 def _shapes_in(annotation: Any) -> Iterator[type[Shape]]:

@@ -145,9 +145,8 @@ def left_out(root: str) -> YoloError | None:
             back = f"restore {PLANNING_ROOT}"
             if repository.config("core.sparseCheckout") == "true":
                 back = f"sparse-checkout add {PLANNING_ROOT}"
-            elif not repository.git.text(
-                "ls-files", "--", PLANNING_ROOT
-            ):  # as a clone without files
+            elif not repository.git.text("ls-files", "--", PLANNING_ROOT):
+                # The index has no such path either, as in a clone without a checkout.
                 back = f"restore --source=HEAD --staged --worktree {PLANNING_ROOT}"
             return YoloError(Reason.NOT_INITIALISED, message, hint=f"'git {back}' brings it back.")
     return None
