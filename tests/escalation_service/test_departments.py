@@ -132,6 +132,54 @@ def test_what_was_reported_without_a_prefix_goes_on_without_it(team: Team, ask: 
     assert standings(ask) == {"ESC-01-01-T1": ("frontend", "rising")}
 
 
+def test_a_plan_that_comes_after_the_others_escalation_has_an_id_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    team = Team.of_three(tmp_path / "work tree")
+    plan = (team.examples / "plan/ok/first_wave.jsonl").read_text()
+    team.artifact("fe-01-01.plan.jsonl", plan.replace("src/auth/", "src/page/"))
+    team.once()
+
+    def ask(*words: str) -> tuple[int, dict[str, Any]]:
+        capsys.readouterr()
+        code = run([*words, "--json", "-C", str(team.root)])
+        return code, json.loads(capsys.readouterr().out)
+
+    assert report(ask, "fe-dev", "which blue?")[1]["data"]["line"]["id"] == "ESC-01-01-T1"
+    team.plan_one()
+    team.once()
+    code, answer = report(ask, "dev", "the key is missing")
+    assert (code, answer["findings"]) == (Exit.DONE, [])
+    assert answer["data"]["line"]["id"] == "ESC-be-01-01-T1"
+    assert answer["data"]["line"]["tgt"] == "senior"
+    assert standings(ask) == {
+        "ESC-01-01-T1": ("frontend", "rising"),
+        "ESC-be-01-01-T1": ("backend", "rising"),
+    }
+    told = ask("escalate", "resolve", "ESC-be-01-01-T1", "--as", "senior", "--decision", "rotate")
+    assert told[0] == Exit.DONE
+    team.file("src/auth/session.ts", "export {}\n")
+    team.user_commits("feat(01-01): T1 rotate the key", "src/auth/session.ts")
+    ask("escalate", "tick")
+    assert standings(ask) == {
+        "ESC-01-01-T1": ("frontend", "rising"),
+        "ESC-be-01-01-T1": ("backend", "resolved"),
+    }
+    assert ask("validate")[0] == Exit.DONE
+
+
+def test_a_line_by_hand_under_an_id_that_the_other_has_is_told_its_own(
+    team: Team, ask: Ask
+) -> None:
+    line = {"id": "ESC-01-01-T1", "dt": "2026-02-19T11:00:00Z", "agent": "fe-dev", "reason": "which blue?", "sb": "s",
+            "tgt": "fe-senior", "sev": "blocking", "st": "open"}  # fmt: skip
+    mine = line | {"dt": "2026-02-19T11:01:00Z", "agent": "dev", "tgt": "senior"}
+    team.file(LOG, json.dumps(line) + "\n" + json.dumps(mine) + "\n")
+    answer = ask("escalate", "list")[1]
+    assert "as ESC-be-01-01-T1" in str(answer["findings"])
+
+
 def test_a_blocker_that_is_resolved_in_words_ends_the_one_of_the_department_whose_files_it_changes(
     team: Team, ask: Ask
 ) -> None:
@@ -178,8 +226,8 @@ def test_a_blocker_counts_for_the_department_of_whoever_reports_it(team: Team, a
 
 @pytest.mark.parametrize("row", WORKING, ids=lambda row: row.name)
 def test_the_ids_of_every_department_are_known_to_the_schema(row: Department) -> None:
-    name = EscalationId.parse(f"ESC-{row.prefix}01-01-T1")
-    assert name is not None and name.prefix == row.prefix
+    name = EscalationId.parse(f"ESC-{row.in_ids}01-01-T1")
+    assert name is not None and name.marker == row.in_ids
     line = {"id": str(name), "dt": "2026-02-19T11:00:00Z", "agent": "dev", "reason": "r", "sb": "s", "tgt": "senior",
             "sev": "blocking", "st": "open"}  # fmt: skip
     assert check(EscalationLine, line)[1] == ()

@@ -102,7 +102,8 @@ def open_(invocation: Invocation, *, message_path: str | None, to: str, **given:
     """Report that a task is blocked: by a `dev_blocker`, by an `escalation`, or in words.
 
     Its id is ESC-NN-MM-Tk. Where two departments have a plan of that number, the frontend's is
-    ESC-fe-NN-MM-Tk and the UI/UX department's ESC-ux-NN-MM-Tk.
+    ESC-fe-NN-MM-Tk and the UI/UX department's ESC-ux-NN-MM-Tk; the backend's is ESC-be-NN-MM-Tk
+    if another department has reported its own without a marker before.
     """
     request = _read_request(invocation.start, message_path, ("dev_blocker", "escalation"), given)
     if not request.task:

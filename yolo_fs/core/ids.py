@@ -19,10 +19,10 @@ from yolo_fs.core.reasons import safe
 PHASE_DIRECTORY = re.compile(r"(?P<number>[0-9]{2})-(?P<slug>[a-z0-9]+(?:-[a-z0-9]+)*)")
 PLAN = re.compile(r"(?P<phase>[0-9]{2})-(?P<number>[0-9]{2})")
 TASK = re.compile(r"(?P<plan>[0-9]{2}-[0-9]{2})/T(?P<number>[1-9][0-9]*)")
-DEPARTMENT_PREFIX = "(?:fe-|ux-)?"
+DEPARTMENT_MARKER = "(?:be-|fe-|ux-)?"
 """Of a department, in an id; none where the plan says whose it is."""
 ESCALATION = re.compile(
-    rf"ESC-(?P<prefix>{DEPARTMENT_PREFIX})(?P<plan>[0-9]{{2}}-[0-9]{{2}})-T(?P<number>[1-9][0-9]*)"
+    rf"ESC-(?P<marker>{DEPARTMENT_MARKER})(?P<plan>[0-9]{{2}}-[0-9]{{2}})-T(?P<number>[1-9][0-9]*)"
 )
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 """Departments, gates and other names that become part of a path."""
@@ -129,22 +129,23 @@ class TaskRef(NamedTuple):
 class EscalationId(NamedTuple):
     """An escalation `ESC-NN-MM-Tk`, named after the blocked task.
 
-    Where two departments have a plan of one number, the second one's is `ESC-fe-NN-MM-Tk`.
+    Where two departments have a plan of one number, the second one's is `ESC-fe-NN-MM-Tk`, and the
+    first one's `ESC-be-NN-MM-Tk` once the second has reported its task without a marker.
     """
 
     task: TaskRef
-    prefix: str = ""
-    """Prefix of the department whose task it is, such as `fe-`; empty where the plan says it."""
+    marker: str = ""
+    """Marker of the department whose task it is, such as `fe-`; empty where the plan says it."""
 
     @classmethod
     def parse(cls, text: str) -> EscalationId | None:
         """Return the escalation of an id such as `ESC-01-02-T3`, or None."""
         match = ESCALATION.fullmatch(text)
         task = TaskRef.parse(f"{match['plan']}/T{match['number']}") if match else None
-        return cls(task, match["prefix"]) if match and task else None
+        return cls(task, match["marker"]) if match and task else None
 
     def __str__(self) -> str:
-        return f"ESC-{self.prefix}{self.task.plan}-T{self.task.number}"
+        return f"ESC-{self.marker}{self.task.plan}-T{self.task.number}"
 
 
 TYPES = ("feat", "fix", "test", "refactor", "perf", "docs", "style", "chore")

@@ -248,8 +248,10 @@ class MoveResult:
         return bool(errors(self.findings))
 
 
-_Draft = Callable[[EscalationProgress | None, EscalationLog], dict[str, Any]]
+_Draft = Callable[[EscalationId, EscalationProgress | None, EscalationLog], dict[str, Any]]
 """Builds the line of a move, without id and time, from the state of the escalation."""
+_Naming = Callable[[EscalationLog], EscalationId]
+"""Names the escalation by what the log says while it is locked."""
 
 
 class Escalations:
@@ -291,11 +293,10 @@ class Escalations:
             )
 
         self._require_task(task)
-        log = self.phase_log(find_phase(self._repository.root, task.plan.phase))
-        name = log.look().known.name_for(task, request.agent)
         return self._move(
-            name,
-            lambda escalation, known: opened(request, to, name, escalation, known),
+            task,
+            lambda known: known.name_for(task, request.agent),
+            lambda name, escalation, known: opened(request, to, name, escalation, known),
             request,
         )
 
@@ -305,7 +306,12 @@ class Escalations:
         Raises:
             YoloError: UNKNOWN_NAME for its phase; LOCK_TIMEOUT; UNTERMINATED.
         """
-        return self._move(name, lambda escalation, _: raised(request, to, escalation), request)
+        return self._move(
+            name.task,
+            lambda _: name,
+            lambda _, escalation, known: raised(request, to, escalation),
+            request,
+        )
 
     def resolve(self, name: EscalationId, request: EscalationRequest, to: str = "") -> MoveResult:
         """Decide, pass a decision on, or report that the task goes on, depending on the speaker.
@@ -316,7 +322,12 @@ class Escalations:
         named = request.shown_by
         if _names_commit(named) and not _is_hash(named) and (oid := self._repository.tip(named)):
             request = request._replace(shown_by=oid[:SHORT])
-        return self._move(name, lambda escalation, _: resolved(request, to, escalation), request)
+        return self._move(
+            name.task,
+            lambda _: name,
+            lambda _, escalation, known: resolved(request, to, escalation),
+            request,
+        )
 
     def decision_going_down(self, name: EscalationId) -> str:
         """Return the decision that an escalation goes down with; empty while it has none.
@@ -344,32 +355,34 @@ class Escalations:
             message = f"no plan of the phase has task {task}"
             raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint)
 
-    def _move(self, name: EscalationId, draft: _Draft, request: EscalationRequest) -> MoveResult:
-        log = self.phase_log(find_phase(self._repository.root, name.task.plan.phase))
+    def _move(
+        self, task: TaskRef, naming: _Naming, draft: _Draft, request: EscalationRequest
+    ) -> MoveResult:
+        log = self.phase_log(find_phase(self._repository.root, task.plan.phase))
         if not os.path.lexists(log.full_path):  # opening it would make it, for a refused move too
             empty = UnwrittenLog()
             reading = log.locked(empty, self._clock().wall)
-            tried = self._logged(empty, log, reading, name, draft, request)
+            tried = self._logged(empty, log, reading, naming, draft, request)
             if tried.is_refused:
                 return tried
         with log.appending() as file:
             reading = log.locked(file, self._clock().wall)
-            return self._logged(file, log, reading, name, draft, request)
+            return self._logged(file, log, reading, naming, draft, request)
 
     def _logged(
         self,
         file: Appending,
         log: PhaseLog,
         reading: PhaseEscalations,
-        name: EscalationId,
+        naming: _Naming,
         draft: _Draft,
         request: EscalationRequest,
     ) -> MoveResult:
-        now = self._clock().wall
+        now, name = self._clock().wall, naming(reading.known)
         escalation = _named(escalations(reading.known, now), name)
         last = escalation.history[-1] if escalation else None
         dt = next_dt(reading.known.lines, str(name), now)
-        line = {"id": str(name), "dt": dt, **draft(escalation, reading.known)}
+        line = {"id": str(name), "dt": dt, **draft(name, escalation, reading.known)}
         line["sev"] = request.severity or (escalation.severity if escalation else "blocking")
         speaker = request.agent or (escalation.agent if escalation else "")
         line["agent"] = called(speaker, escalation, name, reading.known)

@@ -24,8 +24,8 @@ from yolo_fs.core.timestamps import iso, moment
 from yolo_fs.evidence.facts import PhaseFacts, texts
 from yolo_fs.protocol.departments import (
     DEFAULT_DEPARTMENT,
+    DEPARTMENT_BY_MARKER,
     DEPARTMENT_BY_NAME,
-    DEPARTMENT_BY_PREFIX,
     Dept,
     Mode,
     Role,
@@ -52,7 +52,7 @@ class EscalationLog:
     written_at: datetime | None = None
     """When the log was last written: no line counts as later, whatever time it states."""
     departments: Mapping[str, tuple[Dept, ...]] = field(default_factory=dict)
-    """Plan → the departments that have one of that number; the first one's ids have no prefix."""
+    """Plan → the departments that have one of that number."""
     numbers: Sequence[int] = ()
     """Line number of each line, if unreadable lines lie between them; otherwise counted."""
 
@@ -60,23 +60,24 @@ class EscalationLog:
         """Return whose task is blocked: as the id says, else as the name of the agent says that
         reports it, else as the plan does.
         """
-        if name.prefix:
-            return DEPARTMENT_BY_PREFIX[name.prefix]
+        if name.marker:
+            return DEPARTMENT_BY_MARKER[name.marker]
         return department_said(agent) or self._owners(name.task)[0]
 
     def name_for(self, task: TaskRef, agent: str) -> EscalationId:
         """Return the id under which an agent reports a task.
 
-        It has the prefix of the agent's department where that is not the first one with a plan of
-        that number, unless the department has reported the task without it already.
+        The id without a marker belongs to the department that reported it first, before that to the
+        first one with a plan of that number. Another one with such a plan has its marker in the id.
         """
-        department, name = department_said(agent), EscalationId(task)
-        if department is None or department not in self._owners(task)[1:]:
-            return name
+        name, owners = EscalationId(task), self._owners(task)
+        own = department_said(agent) or owners[0]
         reported = (line.get("agent") for line in self.lines if line.get("id") == str(name))
-        if department_said(str(next(reported, ""))) is department:
+        first = next(reported, None)
+        holder = owners[0] if first is None else self.department_of(name, str(first))
+        if own is holder or own not in owners:
             return name
-        return EscalationId(task, DEPARTMENT_BY_NAME[department].prefix)
+        return EscalationId(task, DEPARTMENT_BY_NAME[own].in_ids)
 
     def _owners(self, task: TaskRef) -> tuple[Dept, ...]:
         return self.departments.get(str(task.plan), (DEFAULT_DEPARTMENT,))

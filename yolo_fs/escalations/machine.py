@@ -189,10 +189,8 @@ def advance(escalation: EscalationProgress, line: LogEntry, known: EscalationLog
         return escalation, (unknown(line, line.agent, "agent"),)
     if _is_foreign(escalation, line):
         message = f"{line.agent} is not in {escalation.department}, which owns this escalation"
-        hint = f"{escalation.agent} holds it. Departments speak through their Leads."
-        own = known.name_for(line.id.task, line.agent)
-        if own != escalation.id:
-            hint = f"{escalation.agent} holds it. Report your own task of that number as {own}."
+        hint = _hint_for_own(line, known) or "Departments speak through their Leads."
+        hint = f"{escalation.agent} holds it. {hint}"
         return escalation, (
             finding(Reason.WRONG_LEVEL, line, "/agent", message, escalation.agent, hint),
         )
@@ -206,10 +204,20 @@ def _is_foreign(escalation: EscalationProgress, line: LogEntry) -> bool:
     return department is not None and department is not escalation.department and row is not None
 
 
+def _hint_for_own(line: LogEntry, known: EscalationLog) -> str:
+    """Return where a line belongs that is about another department's task of that number; empty if
+    it belongs here.
+    """
+    own = known.name_for(line.id.task, line.agent)
+    return "" if own == line.id else f"Report your own task of that number as {own}."
+
+
 def _report(escalation: EscalationProgress, line: LogEntry, known: EscalationLog) -> Step:
     if escalation.is_open and not escalation.is_told:
         message = f"{escalation.id} is open already"
         hint = f"{escalation.agent} holds it: give it what is new."
+        if own := _hint_for_own(line, known):
+            hint = f"{escalation.agent} holds it. {own}"
         return escalation, (
             finding(Reason.DUPLICATE_ID, line, "/id", message, "one escalation for one task", hint),
         )

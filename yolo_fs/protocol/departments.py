@@ -82,6 +82,10 @@ class Department(NamedTuple):
     """Further names of the file that says that it has handed over; the first is preferred."""
     off_limits: tuple[str, ...] = ()
     """Folders outside the planning tree in which its agents may not write."""
+    marker: str = ""
+    """What its ids of escalations have where another department has reported a task of the same
+    number without one; empty for its prefix.
+    """
     example_folder: str = "src/"
     """Where the files of its examples lie, and no other's: a change to them reopens no review of
     another department.
@@ -96,6 +100,11 @@ class Department(NamedTuple):
     def lead(self) -> str:
         """Name of its Lead."""
         return self.prefix + Role.LEAD
+
+    @property
+    def in_ids(self) -> str:
+        """What tells its escalations from another department's of one task number."""
+        return self.marker or self.prefix
 
     @property
     def in_subjects(self) -> str:
@@ -121,6 +130,7 @@ DEPARTMENTS = (
         label="Backend",
         nicknames=("be",),
         prefix="",
+        marker="be-",
         roles=_NINE,
         is_default=True,
         off_limits=(
@@ -174,6 +184,7 @@ PREFIXES = tuple(row.prefix for row in WORKING)
 """What their artifacts' names begin with; nothing for the default one."""
 
 DEPARTMENT_BY_PREFIX = {row.prefix: row.name for row in WORKING}
+DEPARTMENT_BY_MARKER = {row.in_ids: row.name for row in WORKING}
 
 SHARED_NAMES = tuple(row.name for row in DEPARTMENTS if not row.runs_workflow)
 """Groups whose agents serve every department."""

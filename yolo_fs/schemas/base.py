@@ -23,7 +23,7 @@ from pydantic import Field as Field
 from pydantic.fields import FieldInfo as FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from yolo_fs.core.ids import DEPARTMENT_PREFIX, spells_git, stays_inside
+from yolo_fs.core.ids import DEPARTMENT_MARKER, spells_git, stays_inside
 from yolo_fs.core.reasons import Fault, Grade, Level, Reason
 from yolo_fs.schemas.layout import Strictness, spelling_of
 
@@ -214,7 +214,7 @@ FindingName = Annotated[str, _require_pattern(r"^C[1-9][0-9]*$", "C1", "finding 
 EscalationName = Annotated[
     str,
     _require_pattern(
-        rf"^ESC-{DEPARTMENT_PREFIX}[0-9]{{2}}-[0-9]{{2}}-T[1-9][0-9]*$",
+        rf"^ESC-{DEPARTMENT_MARKER}[0-9]{{2}}-[0-9]{{2}}-T[1-9][0-9]*$",
         "ESC-01-02-T3",
         "escalation id ESC-NN-MM-Tk",
     ),
