@@ -21,7 +21,7 @@ SHARDS = (1, 4, 16)
 PER_MINUTE = 1.0
 """Artifacts that each clone writes."""
 ROUNDS = 8
-"""Attempts of one exchange; as `team.lane` has them."""
+"""Attempts of one exchange; as `team.remote_sync` has them."""
 
 
 @dataclass(frozen=True, slots=True)

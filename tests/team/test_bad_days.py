@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.team.test_lane import BRANCH, assert_agreed, at_remote, settle
 from tests.team.test_leases import backend
+from tests.team.test_remote_sync import BRANCH, assert_agreed, at_remote, settle
 from tests.team.work_trees import GAPS, PLAN, Clones, CloneTree, gap, plan
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.team.reconcile import path_of
@@ -26,7 +26,7 @@ def test_a_shallow_or_partial_clone_takes_part(
     at_remote(bare, "config", "uploadpack.allowFilter", "true")
     a.write(PLAN, plan("Tokens"))
     a.git("push", "-q", "origin", "HEAD:main")
-    a.lane.exchange()
+    a.remote_sync.exchange()
     a.git("clone", "-q", how, f"file://{bare}", str(tmp_path / "odd"))
     odd = CloneTree(tmp_path / "odd").join_remote()
     odd.write(GAPS, gap(1))
@@ -41,7 +41,7 @@ def test_a_clone_without_a_common_ancestor_takes_part(
 ) -> None:
     a, _ = clones
     a.write(PLAN, plan("Tokens"))
-    a.lane.exchange()
+    a.remote_sync.exchange()
     root = tmp_path / "unrelated"
     subprocess.run(["git", "init", "-q", "-b", "main", str(root)], check=True)
     stranger = CloneTree(root)
@@ -60,7 +60,7 @@ def test_a_clone_without_a_common_ancestor_takes_part(
 def test_a_remote_of_another_hash_is_told_and_work_goes_on(clones: Clones, tmp_path: Path) -> None:
     a, _ = clones
     a.write(PLAN, plan("Tokens"))
-    a.lane.exchange()
+    a.remote_sync.exchange()
     root = tmp_path / "sha256"
     subprocess.run(["git", "init", "-q", "--object-format=sha256", str(root)], check=True)
     stranger = CloneTree(root)
@@ -68,7 +68,7 @@ def test_a_remote_of_another_hash_is_told_and_work_goes_on(clones: Clones, tmp_p
     stranger.join_remote()
     stranger.write(GAPS, gap(1))
     with pytest.raises(YoloError, match="another hash"):
-        stranger.lane.exchange()
+        stranger.remote_sync.exchange()
     assert stranger.committed(GAPS) == gap(1) + "\n"
     stranger.close()
 
@@ -95,7 +95,7 @@ def test_credentials_that_expired_are_told_without_a_prompt_and_nothing_is_lost(
         a.move_remote(f"http://127.0.0.1:{server.server_port}/team.git")
         a.write(GAPS, gap(1))
         with pytest.raises(YoloError) as refused:
-            a.lane.exchange()
+            a.remote_sync.exchange()
         server.shutdown()
     assert refused.value.reason is Reason.REMOTE_AWAY
     assert a.look().publish
@@ -129,7 +129,7 @@ def test_a_lease_that_is_torn_or_from_the_future_stops_its_department_and_can_be
 ) -> None:
     a, _ = clones
     a.write(PLAN, plan("Tokens"))
-    a.lane.exchange()
+    a.remote_sync.exchange()
     a.git("checkout", "-q", "--detach", a.synchronizer.team_tip() or "")
     a.place(path_of("backend"), content)
     a.git("add", "-f", path_of("backend"))
@@ -137,10 +137,10 @@ def test_a_lease_that_is_torn_or_from_the_future_stops_its_department_and_can_be
     a.git("push", "-q", "origin", f"HEAD:{BRANCH}")
     a.git("checkout", "-q", "main")
     a.write(GAPS, gap(1))
-    assert [each.reason for each in a.lane.exchange().held] == [Reason.LEASE_HELD]
+    assert [each.reason for each in a.remote_sync.exchange().held] == [Reason.LEASE_HELD]
 
-    a.lane.pass_lease("backend", a.synchronizer.membership.clone, backend(a))
-    a.lane.exchange()
+    a.remote_sync.pass_lease("backend", a.synchronizer.membership.clone, backend(a))
+    a.remote_sync.exchange()
     assert at_remote(bare, "log", "-1", "--format=%s", BRANCH).strip() == "docs(01): gaps"
 
 
@@ -158,13 +158,13 @@ def test_what_is_no_artifact_and_what_is_invalid_on_the_team_branch_goes_nowhere
     a.git("push", "-q", "origin", f"HEAD:{BRANCH}")
     a.git("checkout", "-q", "main")
 
-    b.lane.exchange()
+    b.remote_sync.exchange()
     held = b.look().held
     assert [each.path for each in held] == [GAPS]
     assert not (b.root / "src").exists()
     assert GAPS not in b.planning()
     a.write(PLAN, plan("Tokens that rotate"))
-    a.lane.exchange()
+    a.remote_sync.exchange()
     b.meet()
     assert "rotate" in b.committed(PLAN)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.team.test_lane import at_remote
+from tests.team.test_remote_sync import at_remote
 from tests.team.work_trees import GAPS, Clones, CloneTree, gap
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Exit, Reason, YoloError

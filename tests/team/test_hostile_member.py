@@ -78,7 +78,7 @@ def test_what_is_no_lease_is_held_by_nobody_known_and_breaks_nothing(
     pushes(bare, {LEASE: LEASES[name]})
     a.write(GAPS, gap(1))
 
-    held = a.lane.exchange().held
+    held = a.remote_sync.exchange().held
     b.meet()
 
     lease = a.synchronizer.lease_at(a.synchronizer.team_tip(), "backend")
@@ -90,7 +90,7 @@ def test_what_is_no_lease_is_held_by_nobody_known_and_breaks_nothing(
     answer(b, capsys, "status"), answer(b, capsys, "team", "status")
     answer(b, capsys, "team", "lease", "list")
 
-    a.lane.pass_lease("backend", "", lease)  # whoever finds it sets it right
+    a.remote_sync.pass_lease("backend", "", lease)  # whoever finds it sets it right
     a.meet()
     b.meet()
     assert b.committed(GAPS) == gap(1) + "\n"
@@ -105,7 +105,7 @@ def test_a_tag_with_the_name_of_the_teams_branch_is_told_with_its_place(
     git(bare, "update-ref", f"refs/tags/{BRANCH}", BRANCH)
     a.write(GAPS, gap(1), gap(2))
     with pytest.raises(YoloError) as raised:
-        a.lane.exchange()
+        a.remote_sync.exchange()
     assert raised.value.reason is Reason.REMOTE_REFUSED
     assert f"refs/tags/{BRANCH}" in raised.value.hint
 
@@ -122,7 +122,7 @@ def test_a_version_beyond_the_limit_is_held_with_its_size_and_the_others_arrive(
     a, _ = clones
     pushes(bare, {GAPS: b"x" * size, PLAN: (plan("Tokens") + "\n").encode()})
 
-    a.lane.exchange()
+    a.remote_sync.exchange()
     standing = a.look()
 
     assert [(each.path, each.reason) for each in standing.held] == [(GAPS, Reason.FILE_TOO_LARGE)]
@@ -143,7 +143,7 @@ def test_what_both_changed_and_nobody_can_read_is_for_a_person_to_decide(
     a.write(GAPS, gap(1), gap(2))
     pushes(bare, {GAPS: LARGE})
 
-    a.lane.exchange()
+    a.remote_sync.exchange()
     standing = a.look()
 
     assert [each.path for each in standing.conflicts] == [GAPS]
@@ -159,7 +159,7 @@ def test_of_many_versions_few_stand_in_memory_and_wrong_ones_keep_no_other_waiti
     pushes(bare, {**wrong, GAPS: (gap(1) + "\n").encode()})
     pushes(bare, {PLAN: (plan("Tokens") + "\n").encode()})
 
-    a.lane.exchange()
+    a.remote_sync.exchange()
     standing = a.look()
 
     assert a.committed(GAPS) and a.committed(PLAN)
@@ -171,7 +171,7 @@ def test_a_commit_with_an_odd_date_is_received_and_has_one_of_the_calendar(
 ) -> None:
     a, _ = clones
     pushes(bare, {GAPS: (gap(1) + "\n").encode()}, GIT_COMMITTER_DATE="@253402300800 +0000")
-    a.lane.exchange()
+    a.remote_sync.exchange()
     assert a.look().done == 1 and a.committed(GAPS) == gap(1) + "\n"
     for words in (["status"], ["team", "status"], ["agent", "list"], ["verify"]):
         answer(a, capsys, *words)
@@ -211,7 +211,7 @@ def test_an_origin_that_its_commit_does_not_bear_out_is_not_copied(
     message = f"docs(01): gaps\n\n{TRAILERS}\nYolo-Origin: {victim}/{named}\n"
     forged = pushes(bare, {GAPS: (gap(1) + "\n").encode()}, message)
 
-    a.lane.exchange()
+    a.remote_sync.exchange()
     assert a.look().done == 1
 
     assert origin_of(a) == f"main/{forged}"
@@ -241,7 +241,7 @@ def test_a_clone_that_shows_nobody_its_branch_is_counted_by_its_word_and_not_cop
 def test_time_and_leases_do_not_grow_with_what_is_pushed(clones: Clones, bare: Path) -> None:
     a, _ = clones
     pushes(bare, {LEASE: json.dumps({"holder": "x", "epoch": 1, "ttl_s": 60}).encode()})
-    a.lane.exchange()
+    a.remote_sync.exchange()
 
     def needed() -> float:
         tip, began = a.synchronizer.team_tip(), time.perf_counter()
@@ -251,6 +251,6 @@ def test_time_and_leases_do_not_grow_with_what_is_pushed(clones: Clones, bare: P
     needed()
     small = max(min(needed() for _ in range(3)), 0.005)
     pushes(bare, {LEASE: b"[" * (64 << 20)})
-    a.lane.exchange()
+    a.remote_sync.exchange()
     needed()
     assert min(needed() for _ in range(3)) < 20 * small

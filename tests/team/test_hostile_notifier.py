@@ -15,8 +15,8 @@ import pytest
 
 from tests.team.work_trees import CloneTree
 from yolo_fs.system.notifier import Notifier
-from yolo_fs.team.lane import HEARD_S, LaneThread
 from yolo_fs.team.membership import join
+from yolo_fs.team.remote_sync import HEARD_S, RemoteSyncThread
 from yolo_fs.workspace.settings import load
 
 pytest.importorskip("nats")
@@ -135,8 +135,8 @@ def test_a_deep_message_rings_for_nobody_and_the_connection_stays() -> None:
     assert heard == ["", "sound"] and changes[0] == ""
 
 
-class Looks(LaneThread):
-    """A lane that notes when it looks at the remote."""
+class Looks(RemoteSyncThread):
+    """A thread that notes when it looks at the remote."""
 
     def __init__(self, *parts: Any):
         super().__init__(*parts)
@@ -153,11 +153,11 @@ def test_however_many_bells_ring_the_remote_is_looked_at_once_in_a_while(
     clone = new_clone("a")
     with forged(flood) as port:
         joined = join(clone.repository, "main", "origin", lane=f"nats://127.0.0.1:{port}")
-        lane = Looks(str(clone.root), load(str(clone.root)), joined)
-        lane.start(lambda: None)
-        until(lambda: len(lane.at) > 6)
-        before = len(lane.at)
-        lane.poke()  # what is there to be published waits for nothing
-        until(lambda: len(lane.at) > before)
-        lane.stop()
-    assert all(later - earlier >= HEARD_S * 0.9 for earlier, later in pairwise(lane.at[:before]))
+        sync = Looks(str(clone.root), load(str(clone.root)), joined)
+        sync.start(lambda: None)
+        until(lambda: len(sync.at) > 6)
+        before = len(sync.at)
+        sync.poke()  # what is there to be published waits for nothing
+        until(lambda: len(sync.at) > before)
+        sync.stop()
+    assert all(later - earlier >= HEARD_S * 0.9 for earlier, later in pairwise(sync.at[:before]))

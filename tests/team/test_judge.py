@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.team.test_lane import BRANCH, at_remote, settle
 from tests.team.test_leases import take
+from tests.team.test_remote_sync import BRANCH, at_remote, settle
 from tests.team.work_trees import GAPS, Clones, CloneTree, gap
 from tests.torture.team_judge import faults
 
@@ -45,7 +45,7 @@ def test_a_version_twice_and_one_of_who_does_not_hold_the_lease_are_found(
     clones: Clones, bare: Path
 ) -> None:
     _, b = clones
-    b.lane.exchange()
+    b.remote_sync.exchange()
     tip = b.synchronizer.team_tip() or ""
     origin = b.git("log", "-1", "--format=%(trailers:key=Yolo-Origin,valueonly)", tip).strip()
     other = f"{b.synchronizer.membership.clone}/{origin.partition('/')[2]}"

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from tests.team.test_lane import BRANCH, at_remote, settle
+from tests.team.test_remote_sync import BRANCH, at_remote, settle
 from tests.team.work_trees import GAPS, PHASE, Clones, CloneTree, gap
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git.refs import Remote
 from yolo_fs.git.runner import GitOutput
-from yolo_fs.team.lane import ExchangeResult
 from yolo_fs.team.reconcile import TeamLease, path_of, read_lease
+from yolo_fs.team.remote_sync import ExchangeResult
 
 DECISIONS = f"{PHASE}/decisions.jsonl"
 DECISION = (
@@ -25,11 +25,13 @@ DECISION = (
 
 
 def backend(clone: CloneTree) -> TeamLease:
-    return next(lease for lease in clone.lane.leases() if lease.dept == "backend")
+    return next(lease for lease in clone.remote_sync.leases() if lease.dept == "backend")
 
 
 def take(clone: CloneTree) -> TeamLease:
-    return clone.lane.pass_lease("backend", clone.synchronizer.membership.clone, backend(clone))
+    return clone.remote_sync.pass_lease(
+        "backend", clone.synchronizer.membership.clone, backend(clone)
+    )
 
 
 def published(bare: Path) -> list[str]:
@@ -44,11 +46,11 @@ def test_only_the_holder_publishes_and_the_others_wait_until_it_is_free(
     b.write(GAPS, gap(1))
     b.write(DECISIONS, DECISION)
 
-    exchange = b.lane.exchange()
+    exchange = b.remote_sync.exchange()
 
     assert [(one.path, one.reason) for one in exchange.held] == [(GAPS, Reason.LEASE_HELD)]
     assert published(bare) == ["docs(01): decisions", "chore(team): lease of backend, epoch 1"]
-    a.lane.pass_lease("backend", "", lease)
+    a.remote_sync.pass_lease("backend", "", lease)
     settle(*clones)
     assert "docs(01): gaps" in published(bare)
     assert a.planning() == b.planning()
@@ -68,7 +70,7 @@ def test_a_lease_that_is_taken_between_the_look_and_the_push_stops_the_push(
 
     monkeypatch.setattr(Remote, "push", push_late)
 
-    assert [one.reason for one in b.lane.exchange().held] == [Reason.LEASE_HELD]
+    assert [one.reason for one in b.remote_sync.exchange().held] == [Reason.LEASE_HELD]
     assert published(bare) == ["chore(team): lease of backend, epoch 1"]
 
 
@@ -78,24 +80,24 @@ def test_a_silent_holder_is_followed_and_what_it_writes_when_it_wakes_waits(
     a, b = clones
     lease = take(a)
     a.write(GAPS, gap(1))
-    a.lane.exchange()
+    a.remote_sync.exchange()
     b.meet()
     a.write(GAPS, gap(1), gap(2))  # frozen before it could be published
-    assert b.lane.is_silent(lease._replace(ttl_s=1))
+    assert b.remote_sync.is_silent(lease._replace(ttl_s=1))
 
-    taken = b.lane.pass_lease("backend", b.synchronizer.membership.clone, lease)
+    taken = b.remote_sync.pass_lease("backend", b.synchronizer.membership.clone, lease)
     b.write(GAPS, gap(1), gap(3))
-    b.lane.exchange()
+    b.remote_sync.exchange()
 
     assert taken.epoch == lease.epoch + 1
     a.meet()
-    assert a.lane.exchange().held
+    assert a.remote_sync.exchange().held
     assert backend(a) == taken
     assert published(bare)[0] == "docs(01): gaps"
     assert gap(2) not in at_remote(bare, "show", f"{BRANCH}:{GAPS}")
     assert gap(2) in a.committed(GAPS)
 
-    b.lane.pass_lease("backend", a.synchronizer.membership.clone, taken)
+    b.remote_sync.pass_lease("backend", a.synchronizer.membership.clone, taken)
     settle(*clones)
     assert gap(2) in b.committed(GAPS)
     assert_same(bare, a, b)
@@ -109,9 +111,11 @@ def assert_same(bare: Path, *clones: CloneTree) -> None:
 def test_a_holder_that_gives_signs_of_life_is_not_silent(clones: Clones) -> None:
     a, b = clones
     lease = take(a)
-    lane = a.lane
+    sync = a.remote_sync
 
-    assert not b.lane.is_silent(lease._replace(ttl_s=30), rest=lambda _s: lane.renew_leases())
+    assert not b.remote_sync.is_silent(
+        lease._replace(ttl_s=30), rest=lambda _s: sync.renew_leases()
+    )
 
 
 def test_of_two_that_take_a_free_lease_at_once_one_has_it(clones: Clones) -> None:
@@ -120,7 +124,7 @@ def test_of_two_that_take_a_free_lease_at_once_one_has_it(clones: Clones) -> Non
     take(a)
 
     with pytest.raises(YoloError) as held:
-        b.lane.pass_lease("backend", b.synchronizer.membership.clone, free)
+        b.remote_sync.pass_lease("backend", b.synchronizer.membership.clone, free)
 
     assert held.value.reason is Reason.LEASE_HELD
     assert backend(b).holder == a.synchronizer.membership.clone
@@ -167,7 +171,7 @@ def test_a_known_remote_is_offered_to_before_it_is_looked_at_and_decides_all_the
     clones: Clones, bare: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = clones
-    lane, asked, call = b.lane, [], Remote._call
+    sync, asked, call = b.remote_sync, [], Remote._call
 
     def count(self: Remote, command: str, *arguments: str, **more: Any) -> GitOutput:
         asked.append(command)
@@ -175,9 +179,9 @@ def test_a_known_remote_is_offered_to_before_it_is_looked_at_and_decides_all_the
 
     def exchange() -> tuple[ExchangeResult, list[str]]:
         asked.clear()
-        return lane.exchange(), [command for command in asked if command != "fetch"]
+        return sync.exchange(), [command for command in asked if command != "fetch"]
 
-    lane.exchange()
+    sync.exchange()
     monkeypatch.setattr(Remote, "_call", count)
     b.write(GAPS, gap(1))
     assert exchange() == (ExchangeResult(moved=True, waiting=0), ["push"])
@@ -188,19 +192,19 @@ def test_a_known_remote_is_offered_to_before_it_is_looked_at_and_decides_all_the
     )  # others, too
 
     a.write(DECISIONS, DECISION)
-    lane.exchange()
+    sync.exchange()
     a.meet()
     b.write(GAPS, gap(1), gap(2))
     assert exchange()[1] == ["push", "ls-remote", "push"]
-    lane.exchange()
+    sync.exchange()
 
     lease = take(a)
     b.write(GAPS, gap(1), gap(2), gap(3))
     found, commands = exchange()
     assert [one.reason for one in found.held] == [Reason.LEASE_HELD]
     assert commands == ["push", "ls-remote"]
-    lane.exchange()
-    a.lane.pass_lease("backend", "", lease)
+    sync.exchange()
+    a.remote_sync.pass_lease("backend", "", lease)
     found, commands = exchange()
     assert (found.waiting, commands) == (0, ["ls-remote", "push"])
     settle(*clones)

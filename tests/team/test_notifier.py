@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from tests.support.git_servers import free_port
-from tests.team.test_lane import assert_agreed
+from tests.team.test_remote_sync import assert_agreed
 from tests.team.work_trees import GAPS, CloneTree, gap
 from yolo_fs.cli.main import run
 from yolo_fs.system.notifier import Notifier
-from yolo_fs.team import lane as lane_module
-from yolo_fs.team.lane import LaneThread
+from yolo_fs.team import remote_sync
 from yolo_fs.team.membership import join, membership_of
+from yolo_fs.team.remote_sync import RemoteSyncThread
 from yolo_fs.workspace.settings import load
 
 pytest.importorskip("nats")
@@ -50,13 +50,13 @@ def until(is_so: Callable[[], Any]) -> None:
 
 
 class Waker:
-    """A clone's lane in its thread, as its daemon has it."""
+    """A clone's connection in its thread, as its daemon has it."""
 
     def __init__(self, clone: CloneTree, port: int):
         joined = join(clone.repository, "main", "origin", lane=f"nats://127.0.0.1:{port}")
         assert membership_of(clone.repository) == joined
         self.told: list[str] = []
-        self._thread = LaneThread(str(clone.root), load(str(clone.root)), joined)
+        self._thread = RemoteSyncThread(str(clone.root), load(str(clone.root)), joined)
         self.clone = clone
 
     def __enter__(self) -> Waker:
@@ -87,8 +87,8 @@ def test_a_push_wakes_the_others_a_lost_server_is_told_and_polling_goes_on(
     with ExitStack() as awake:
         nats = awake.enter_context(ExitStack())
         nats.enter_context(server(port))
-        monkeypatch.setattr(lane_module, "BUSY_S", NEVER_S)  # nobody looks unasked
-        monkeypatch.setattr(lane_module, "QUIET_S", NEVER_S)
+        monkeypatch.setattr(remote_sync, "BUSY_S", NEVER_S)  # nobody looks unasked
+        monkeypatch.setattr(remote_sync, "QUIET_S", NEVER_S)
         a, b = (awake.enter_context(Waker(new_clone(name), port)) for name in "ab")
         until(lambda: _listeners(port) == 2)
         a.publish(gap(1))

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.team.test_lane import settle
 from tests.team.test_leases import take
+from tests.team.test_remote_sync import settle
 from tests.team.work_trees import GAPS, PLAN, Clones, TeamTree, gap, plan
 from yolo_fs.agent_events import answer
 from yolo_fs.cli.main import run
@@ -66,7 +66,7 @@ def test_what_waits_says_since_when_and_why(clones: Clones) -> None:
     lease = take(a)
     b.write(GAPS, gap(1))
     b.write(PLAN, plan("Tokens"))
-    b.lane.exchange()
+    b.remote_sync.exchange()
 
     seen = overview(b)
 
@@ -100,7 +100,7 @@ def test_status_resume_doctor_and_board_tell_of_a_refusing_remote_and_of_a_confl
     a, b = clones
     for clone in clones:
         clone.write(PLAN, plan(clone.root.name))
-    a.lane.exchange()
+    a.remote_sync.exchange()
     b.meet()
     noted = {"reason": "remote_refused", "what": "no bots here", "round_trip_s": 0.1}
     noted["at"] = "2026-01-01T10:00:00+00:00"
@@ -133,7 +133,7 @@ def test_an_agent_is_told_of_its_team_in_utc_and_a_person_in_the_time_of_the_pla
     a, b = clones
     take(a)
     b.write(GAPS, gap(1))
-    b.lane.exchange()
+    b.remote_sync.exchange()
     note = {"reason": "remote_refused", "what": "", "at": "2026-01-01T15:45:00+05:45"}
     Path(b.repository.own_dir).mkdir(exist_ok=True)
     Path(TEAM_LANE.path(b.repository)).write_text(json.dumps({**note, "round_trip_s": 0.1}))
@@ -198,10 +198,10 @@ def test_a_refused_push_stays_told_until_it_is_taken(clones: Clones, tmp_path: P
     hook.write_text("#!/bin/sh\necho no bots here >&2\nexit 1\n")
     hook.chmod(0o755)
     a.write(GAPS, gap(1))
-    lane = a.lane
+    sync = a.remote_sync
     with pytest.raises(YoloError):
-        lane.exchange()
+        sync.exchange()
 
-    (held,) = lane.exchange().held
+    (held,) = sync.exchange().held
     assert (held.reason, held.path) == (Reason.REMOTE_REFUSED, "")
     assert "no bots here" in held.what

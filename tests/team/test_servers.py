@@ -1,4 +1,4 @@
-"""Clones meet over every kind of git server. `YOLO_TEAM_SERVER=http` (or git, ssh) runs all tests of the lane, the leases
+"""Clones meet over every kind of git server. `YOLO_TEAM_SERVER=http` (or git, ssh) runs all tests of the synchronization, the leases
 and their takeover over one of them.
 """
 
@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.git_servers import SERVERS
-from tests.team.test_lane import BRANCH, assert_agreed, at_remote, settle
 from tests.team.test_leases import take
+from tests.team.test_remote_sync import BRANCH, assert_agreed, at_remote, settle
 from tests.team.work_trees import GAPS, PLAN, Clones, CloneTree, gap, plan
 from yolo_fs.core.reasons import Reason, YoloError
 
@@ -39,9 +39,9 @@ def test_what_two_publish_at_once_is_merged_and_the_lease_holds(clones: Clones, 
     assert_agreed(bare, a, b)
 
     take(a)
-    a.lane.renew_leases()
+    a.remote_sync.renew_leases()
     b.write(GAPS, gap(1), gap(2), gap(3))
-    assert [each.reason for each in b.lane.exchange().held] == [Reason.LEASE_HELD]
+    assert [each.reason for each in b.remote_sync.exchange().held] == [Reason.LEASE_HELD]
     assert "refs/yolo/leases/backend" in at_remote(bare, "for-each-ref", "--format=%(refname)")
 
 
@@ -70,7 +70,7 @@ def test_a_branch_that_has_the_name_of_our_folder_is_no_race(clones: Clones, bar
     a.git("push", "-q", str(bare), "HEAD:refs/heads/yolo")
     a.write(GAPS, gap(1))
     with pytest.raises(YoloError, match="refs/heads/yolo' exists") as refused:
-        a.lane.exchange()
+        a.remote_sync.exchange()
     assert refused.value.reason is Reason.REMOTE_REFUSED
 
 
@@ -83,10 +83,10 @@ def test_a_hook_is_told_in_its_words_and_a_server_that_is_gone_is_away(
     hook.chmod(0o755)
     a.write(GAPS, gap(1))
     with pytest.raises(YoloError, match="no bots here") as refused:
-        a.lane.exchange()
+        a.remote_sync.exchange()
     assert refused.value.reason is Reason.REMOTE_REFUSED
 
     bare.rename(bare.with_suffix(".away"))
     with pytest.raises(YoloError) as away:
-        a.lane.exchange()
+        a.remote_sync.exchange()
     assert away.value.reason is Reason.REMOTE_AWAY

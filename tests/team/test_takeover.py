@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.team.test_lane import BRANCH, at_remote, settle
 from tests.team.test_leases import assert_same, backend, published
+from tests.team.test_remote_sync import BRANCH, at_remote, settle
 from tests.team.work_trees import GAPS, Clones, CloneTree, gap
 from yolo_fs.cli.main import run
-from yolo_fs.team import lane as lane_module
-from yolo_fs.team.lane import Lane, LaneThread
+from yolo_fs.team import remote_sync
 from yolo_fs.team.reconcile import TeamLease
+from yolo_fs.team.remote_sync import RemoteSync, RemoteSyncThread
 from yolo_fs.workspace.settings import load
 
 TTL_S = 1
@@ -24,18 +24,18 @@ PATIENCE_S = 30.0
 def take_short(clone: CloneTree, ttl_s: int = TTL_S) -> TeamLease:
     """Take the lease of the backend for a time that a test can wait for."""
     name = clone.synchronizer.membership.clone
-    return clone.lane.pass_lease("backend", name, backend(clone), ttl_s=ttl_s)
+    return clone.remote_sync.pass_lease("backend", name, backend(clone), ttl_s=ttl_s)
 
 
-def watch(lane: Lane) -> bool:
-    """Do what the lane's thread does at each turn, without its rests."""
-    return lane.follow_silent(lane.exchange())
+def watch(sync: RemoteSync) -> bool:
+    """Do what the thread does at each turn, without its rests."""
+    return sync.follow_silent(sync.exchange())
 
 
-def watch_until_taken(lane: Lane) -> float:
+def watch_until_taken(sync: RemoteSync) -> float:
     """Return after how many seconds the lease was taken over."""
     began = time.monotonic()
-    while not watch(lane):
+    while not watch(sync):
         assert time.monotonic() - began < PATIENCE_S
         time.sleep(0.05)
     return time.monotonic() - began
@@ -45,7 +45,7 @@ def test_a_holder_that_is_frozen_is_followed_and_steps_back_when_it_wakes(
     clones: Clones, bare: Path
 ) -> None:
     a, b = clones
-    frozen = a.lane
+    frozen = a.remote_sync
     lease = take_short(a)
     frozen.renew_leases()
     a.write(GAPS, gap(1))
@@ -53,11 +53,11 @@ def test_a_holder_that_is_frozen_is_followed_and_steps_back_when_it_wakes(
     b.meet()
     a.write(GAPS, gap(1), gap(2))  # frozen before it could be published
     b.write(GAPS, gap(1), gap(3))
-    lane = b.lane
+    sync = b.remote_sync
 
-    assert watch_until_taken(lane) >= TTL_S
-    lane.exchange()
-    lane.renew_leases()
+    assert watch_until_taken(sync) >= TTL_S
+    sync.exchange()
+    sync.renew_leases()
 
     held = frozen.exchange().held  # it wakes
     frozen.renew_leases()
@@ -71,7 +71,7 @@ def test_a_holder_that_is_frozen_is_followed_and_steps_back_when_it_wakes(
     assert gap(2) not in at_remote(bare, "show", f"{BRANCH}:{GAPS}")
     assert gap(2) in a.committed(GAPS)
 
-    b.lane.pass_lease("backend", "", backend(b))
+    b.remote_sync.pass_lease("backend", "", backend(b))
     settle(*clones)
     assert gap(2) in b.committed(GAPS)
     assert_same(bare, a, b)
@@ -83,35 +83,35 @@ def test_a_lease_that_was_followed_goes_back_when_it_is_no_longer_needed(
     a, b = clones
     take_short(a)
     b.write(GAPS, gap(1))
-    lane = b.lane
-    watch_until_taken(lane)
+    sync = b.remote_sync
+    watch_until_taken(sync)
     assert backend(b).lent_by == a.synchronizer.membership.clone
-    lane.exchange()
+    sync.exchange()
     deadline = time.monotonic() + PATIENCE_S
     while ("team.lease_returned", "") not in b.events and time.monotonic() < deadline:
-        lane.give_back()
+        sync.give_back()
         time.sleep(0.05)
 
     assert (backend(a).holder, backend(a).lent_by) == (a.synchronizer.membership.clone, "")
     assert published(bare)[:2] == ["chore(team): lease of backend, epoch 3", "docs(01): gaps"]
     b.write(GAPS, gap(1), gap(2))
-    assert [each.path for each in lane.exchange().held] == [GAPS]
+    assert [each.path for each in sync.exchange().held] == [GAPS]
 
 
 def test_a_holder_that_gives_signs_of_life_keeps_its_lease(clones: Clones) -> None:
     a, b = clones
-    holder, lane = a.lane, b.lane
+    holder, sync = a.remote_sync, b.remote_sync
     began = time.monotonic()
     holder.renew_leases()
-    watch(lane)
+    watch(sync)
     ttl_s = TTL_S + round(10 * (time.monotonic() - began))  # a turn of a slow machine is no silence
     take_short(a, ttl_s)
     b.write(GAPS, gap(1))
     until = time.monotonic() + 3 * ttl_s
     while time.monotonic() < until:
         holder.renew_leases()
-        assert not watch(lane)
-    assert [each.path for each in lane.exchange().held] == [GAPS]
+        assert not watch(sync)
+    assert [each.path for each in sync.exchange().held] == [GAPS]
     assert backend(b).holder == a.synchronizer.membership.clone
 
 
@@ -119,15 +119,15 @@ def test_a_holder_that_has_nothing_to_do_gives_its_signs_however_long_it_would_r
     clones: Clones, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for rest in ("BUSY_S", "QUIET_S"):
-        monkeypatch.setattr(lane_module, rest, 3600.0)
+        monkeypatch.setattr(remote_sync, rest, 3600.0)
     a, b = clones
     take_short(a)
-    thread = LaneThread(str(a.root), load(str(a.root)), a.synchronizer.membership)
+    thread = RemoteSyncThread(str(a.root), load(str(a.root)), a.synchronizer.membership)
     thread.start(lambda: None)
     signs: set[str] = set()
     deadline = time.monotonic() + PATIENCE_S
     while len(signs) < 3 and time.monotonic() < deadline:
-        signs |= set(b.lane._signs("backend").values())
+        signs |= set(b.remote_sync._signs("backend").values())
     thread.stop()
 
     assert len(signs) == 3
@@ -136,10 +136,10 @@ def test_a_holder_that_has_nothing_to_do_gives_its_signs_however_long_it_would_r
 def test_nobody_follows_a_silent_holder_who_has_nothing_to_publish_for_it(clones: Clones) -> None:
     a, b = clones
     take_short(a)
-    lane = b.lane
+    sync = b.remote_sync
     until = time.monotonic() + 1.5 * TTL_S
     while time.monotonic() < until:
-        assert not watch(lane)
+        assert not watch(sync)
         time.sleep(0.1)
     assert backend(b).holder == a.synchronizer.membership.clone
 
@@ -150,13 +150,13 @@ def test_of_two_that_follow_a_silent_holder_one_has_the_lease(
     a, b = clones
     c = new_clone("c").join_remote()
     take_short(a)
-    lanes = []
+    syncs = []
     for number, clone in enumerate((b, c), 2):
         clone.write(GAPS, gap(number))
-        lanes.append(clone.lane)
-        watch(lanes[-1])
+        syncs.append(clone.remote_sync)
+        watch(syncs[-1])
     time.sleep(TTL_S)
-    taken = [watch(lane) for lane in lanes]
+    taken = [watch(sync) for sync in syncs]
 
     assert taken.count(True) == 1
     assert backend(a).epoch == 2
@@ -173,18 +173,18 @@ def test_where_the_remote_takes_no_refs_but_branches_a_branch_bears_the_sign(
     )
     hook.chmod(0o755)
     lease = take_short(a)
-    lane = a.lane
-    lane.renew_leases()
+    sync = a.remote_sync
+    sync.renew_leases()
 
     assert ("team.signs_in_branches", "") in a.events
     refs = at_remote(bare, "for-each-ref", "--format=%(refname)").split()
     assert "refs/heads/yolo/leases/backend" in refs
 
     def sign(_s: float) -> None:
-        lane._renew_at.clear()
-        lane.renew_leases()
+        sync._renew_at.clear()
+        sync.renew_leases()
 
-    assert not b.lane.is_silent(lease._replace(ttl_s=30), rest=sign)
+    assert not b.remote_sync.is_silent(lease._replace(ttl_s=30), rest=sign)
 
 
 def test_a_command_takes_the_lease_of_a_holder_that_is_silent_while_it_watches(

@@ -19,8 +19,8 @@ from yolo_fs.core.reasons import Reason
 from yolo_fs.daemon.coordinator import Coordinator
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
-from yolo_fs.team.lane import Lane
 from yolo_fs.team.membership import join, membership_of
+from yolo_fs.team.remote_sync import RemoteSync
 from yolo_fs.team.synchronizer import TeamStanding, TeamSynchronizer
 from yolo_fs.workspace.settings import load
 
@@ -213,7 +213,7 @@ def new_tree(
 
 
 class CloneTree(TeamTree):
-    """A clone whose team meets at a remote; its lane runs in this process."""
+    """A clone whose team meets at a remote; it synchronizes in this process."""
 
     def join_remote(self, remote: str = "origin", *, with_source: bool = False) -> CloneTree:
         join(self.repository, "main", remote, with_source=with_source)
@@ -225,16 +225,16 @@ class CloneTree(TeamTree):
         return self.join_remote()
 
     @property
-    def lane(self) -> Lane:
+    def remote_sync(self) -> RemoteSync:
         membership = membership_of(self.repository)
         assert membership is not None
-        return Lane(self.repository, load(str(self.root)), membership, self.hear)
+        return RemoteSync(self.repository, load(str(self.root)), membership, self.hear)
 
     def meet(self) -> bool:
         """Exchange with the remote and look; return whether anything moved."""
-        moved = self.lane.exchange().moved
+        moved = self.remote_sync.exchange().moved
         done = self.look().done
-        return self.lane.exchange().moved or moved or bool(done)
+        return self.remote_sync.exchange().moved or moved or bool(done)
 
 
 Clones = tuple[CloneTree, CloneTree]

@@ -24,13 +24,13 @@ from yolo_fs.git.refs import Remote
 from yolo_fs.git.repository import Repository
 from yolo_fs.system.journal import Journal
 from yolo_fs.system.notifier import SCHEMES
-from yolo_fs.team.lane import Lane
 from yolo_fs.team.membership import DEFAULT_TEAM, Membership, addresses, membership_of
 from yolo_fs.team.membership import join as join_team
 from yolo_fs.team.membership import leave as leave_team
 from yolo_fs.team.overview import ExpectedConflict, TeamObserver, lines_of
 from yolo_fs.team.overview import forecast as conflicts_of
 from yolo_fs.team.reconcile import LEASES, LONGEST_TTL_S, TTL_S, TeamLease, TeamOverview
+from yolo_fs.team.remote_sync import RemoteSync
 from yolo_fs.team.synchronizer import TeamStanding, TeamSynchronizer, observing_synchronizer
 from yolo_fs.workspace.settings import load
 
@@ -96,7 +96,7 @@ def leave(invocation: Invocation, *, delete_mine: bool) -> Reply:
         left = leave_team(repository)
         deleted: tuple[str, ...] = ()
         if left and left.remote and delete_mine:
-            deleted = _lane(repository, left).delete_mine()
+            deleted = _remote_sync(repository, left).delete_mine()
     text = f"left the team {safe(left.team)}" if left else "this work tree is in no team"
     if deleted:
         text += f"; deleted at the remote: {', '.join(deleted)}"
@@ -142,11 +142,11 @@ def sync(invocation: Invocation) -> Reply:
     with lock, repository, _coordinator(repository) as coordinator:
         synchronizer = _synchronizer(repository, coordinator, membership)
         if membership.remote:
-            _lane(repository, membership).exchange()
+            _remote_sync(repository, membership).exchange()
         standing = synchronizer.look()
         synchronizer.sync_files()
         if membership.remote and not standing.is_agreed:
-            exchange = _lane(repository, membership).exchange()
+            exchange = _remote_sync(repository, membership).exchange()
             standing = synchronizer.standing()._replace(done=standing.done, held=exchange.held)
         coordinator.sync_index()
     return _reply(membership, standing)
@@ -172,7 +172,7 @@ def resolve(invocation: Invocation, *, path: str, side: str | None) -> Reply:
         with _coordinator(repository) as coordinator:
             synchronizer = _synchronizer(repository, coordinator, membership)
             if membership.remote and side == "ours":
-                _lane(repository, membership).resolve(path)
+                _remote_sync(repository, membership).resolve(path)
             else:
                 synchronizer.resolve(path, keep_ours=side == "ours")
                 synchronizer.sync_files()
@@ -196,8 +196,8 @@ team.add_command(lease)
 @verb("list", example="yolo-fs team lease list --json", parent=lease)
 def lease_list(invocation: Invocation) -> Reply:
     """Show the holder of each department's lease, and how often it has changed hands."""
-    with _open_lane(invocation) as (lane, _):
-        leases = lane.leases()
+    with _open_remote(invocation) as (sync, _):
+        leases = sync.leases()
     return Reply(leases, show=lambda console: _show_leases(console, leases))
 
 
@@ -223,8 +223,8 @@ def lease_take(invocation: Invocation, *, department: str, ttl_s: int | None) ->
             text = f"held by {safe(held.holder)}: watching it for {held.ttl_s} s"
             print(text, file=sys.stderr, flush=True)
 
-    with _open_lane(invocation) as (lane, membership):
-        taken = lane.take_lease(department, ttl_s=ttl_s, watching=tell)
+    with _open_remote(invocation) as (sync, membership):
+        taken = sync.take_lease(department, ttl_s=ttl_s, watching=tell)
     if taken.holder != membership.clone:
         finding = Finding(Reason.LEASE_HELD, message=f"{safe(taken.holder)} is alive")
         return Reply(taken, [finding], Exit.FINDINGS)
@@ -235,17 +235,17 @@ def lease_take(invocation: Invocation, *, department: str, ttl_s: int | None) ->
 @click.argument("department", type=click.Choice([*LEASES]))
 def lease_release(invocation: Invocation, *, department: str) -> Reply:
     """Give back a lease that this clone holds: everybody may publish for the department again."""
-    with _open_lane(invocation) as (lane, membership):
-        before = lane.lease(department)
+    with _open_remote(invocation) as (sync, membership):
+        before = sync.lease(department)
         if before.holder != membership.clone:
             finding = Finding(Reason.LEASE_HELD, message=f"it is not held by {membership.clone}")
             return Reply(before, [finding], Exit.FINDINGS)
-        free = lane.pass_lease(department, "", before)
+        free = sync.pass_lease(department, "", before)
     return Reply(free, show=lambda console: _show_leases(console, (free,)))
 
 
 @contextmanager
-def _open_lane(invocation: Invocation) -> Iterator[tuple[Lane, Membership]]:
+def _open_remote(invocation: Invocation) -> Iterator[tuple[RemoteSync, Membership]]:
     with Repository(invocation.start) as repository:
         membership = _required(repository)
         if not membership.remote:
@@ -254,7 +254,7 @@ def _open_lane(invocation: Invocation) -> Iterator[tuple[Lane, Membership]]:
                 "this team has no remote, and leases are for clones that meet at one",
                 hint="Join with a remote: yolo-fs team join origin",
             )
-        yield _lane(repository, membership), membership
+        yield _remote_sync(repository, membership), membership
 
 
 def _show_leases(console: Console, leases: Sequence[TeamLease]) -> None:
@@ -283,8 +283,8 @@ def _synchronizer(
     return TeamSynchronizer(repository, load(repository.root), membership, *parts)
 
 
-def _lane(repository: Repository, membership: Membership) -> Lane:
-    return Lane(repository, load(repository.root), membership, _journal(repository))
+def _remote_sync(repository: Repository, membership: Membership) -> RemoteSync:
+    return RemoteSync(repository, load(repository.root), membership, _journal(repository))
 
 
 def _check_lane(lane: str, remote: str) -> None:

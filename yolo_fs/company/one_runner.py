@@ -15,9 +15,9 @@ from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.system.lock import hold, holder
 from yolo_fs.system.store import private_directory
-from yolo_fs.team.lane import Lane
 from yolo_fs.team.membership import Membership, membership_of
 from yolo_fs.team.reconcile import COMPANY, TeamLease
+from yolo_fs.team.remote_sync import RemoteSync
 from yolo_fs.workspace.own_files import company_lock_path, team_company_lock_path
 from yolo_fs.workspace.settings import Settings
 
@@ -67,23 +67,23 @@ def _locked(path: str, where: str) -> Iterator[None]:
 def _leased(
     repository: Repository, settings: Settings, membership: Membership, emit: Listener
 ) -> Iterator[Callable[[], bool]]:
-    lane = Lane(repository, settings, membership, lambda name, _path, data: emit(name, data))
+    sync = RemoteSync(repository, settings, membership, lambda name, _path, data: emit(name, data))
 
     def tell_of(held: TeamLease) -> None:
         emit("run.waits", {"holder": held.holder, "wait_s": held.ttl_s})
 
-    lease = lane.take_lease(COMPANY, watching=tell_of)  # ours is what a killed runner left
+    lease = sync.take_lease(COMPANY, watching=tell_of)  # ours is what a killed runner left
     if lease.holder != membership.clone:
         raise YoloError(
             Reason.LEASE_HELD,
             f"{safe(lease.holder)} runs the company of this team",
             hint="End it with Ctrl-C where it runs; 'yolo-fs team lease list' shows who it is.",
         )
-    lane.renew_leases()
+    sync.renew_leases()
     try:
-        yield lambda: lane.holds(COMPANY)
+        yield lambda: sync.holds(COMPANY)
     finally:
         with suppress(YoloError):  # without a sign of life it passes on by itself
-            ours = lane.lease(COMPANY)
+            ours = sync.lease(COMPANY)
             if ours.holder == membership.clone:
-                lane.pass_lease(COMPANY, "", ours)
+                sync.pass_lease(COMPANY, "", ours)

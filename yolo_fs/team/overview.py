@@ -26,7 +26,7 @@ from yolo_fs.team.reconcile import (
     HeldLease,
     PathVersion,
     PendingMove,
-    RemoteLane,
+    RemoteStatus,
     TeamOverview,
     WaitingArtifact,
 )
@@ -163,14 +163,14 @@ class TeamObserver:
             )
         return standings
 
-    def _lane(self, membership: Membership) -> RemoteLane | None:
+    def _lane(self, membership: Membership) -> RemoteStatus | None:
         if not membership.remote:
             return None
         noted = TEAM_LANE.read(self._repository)
         if not isinstance(noted, dict):
-            return RemoteLane(membership.remote, is_known=False)
+            return RemoteStatus(membership.remote, is_known=False)
         facts = (noted["what"], noted["at"], noted["round_trip_s"], str(noted.get("silence", "")))
-        return RemoteLane(membership.remote, Reason.known(noted["reason"]), *facts)
+        return RemoteStatus(membership.remote, Reason.known(noted["reason"]), *facts)
 
     def _waiting(
         self,
@@ -178,7 +178,7 @@ class TeamObserver:
         standing: TeamStanding,
         head: Head,
         obstacle: Reason | None,
-        lane: RemoteLane | None,
+        lane: RemoteStatus | None,
     ) -> Iterator[WaitingArtifact]:
         idle = None if _runs(self._repository.own_dir) else Reason.NOT_RUNNING
         here, there = obstacle or idle, (lane.reason if lane else None) or idle

@@ -419,7 +419,7 @@ class CloneStanding(NamedTuple):
     """Versions of its branch that the team lacks."""
 
 
-class RemoteLane(NamedTuple):
+class RemoteStatus(NamedTuple):
     """State of the connection to the remote, as its thread last noted it."""
 
     remote: str
@@ -442,7 +442,7 @@ class TeamOverview(NamedTuple):
     clone: str
     ref: str
     tip: str | None
-    lane: RemoteLane | None = None
+    lane: RemoteStatus | None = None
     """None where only the work trees of one repository meet."""
     clones: tuple[CloneStanding, ...] = ()
     leases: tuple[HeldLease, ...] = ()

@@ -77,7 +77,7 @@ class ExchangeResult(NamedTuple):
     held: tuple[HeldBack, ...] = ()
 
 
-class Lane:
+class RemoteSync:
     """Fetches the team's branch, and publishes on it what the branch of this work tree has."""
 
     def __init__(
@@ -505,7 +505,7 @@ class _Pace:
         self.rest_s = random.uniform(longest / 2, longest)
 
 
-class LaneThread:
+class RemoteSyncThread:
     """Exchanges again and again, in a thread of its own, until it is stopped."""
 
     def __init__(self, start: str, settings: Settings, membership: Membership):
@@ -575,15 +575,15 @@ class LaneThread:
                 )
                 notifier.start()
                 cleanup.callback(notifier.stop)
-            lane = Lane(repository, self._settings, membership, self._emit, notifier)
+            sync = RemoteSync(repository, self._settings, membership, self._emit, notifier)
             while not self._is_stopping:
                 began = time.monotonic()
                 self._is_poked = self._has_rung = False
-                self._exchange(repository, lane, pace)
+                self._exchange(repository, sync, pace)
                 if pace.failures:
                     self._sleep(pace.rest_s)
                 else:
-                    self._rest(began, min(pace.rest_s, lane.due_in_s))
+                    self._rest(began, min(pace.rest_s, sync.due_in_s))
 
     def _rest(self, began: float, seconds: float) -> None:
         """Wait, unless there is something to publish.
@@ -606,19 +606,19 @@ class LaneThread:
         while not self._is_stopping and (left := deadline - time.monotonic()) > 0:
             time.sleep(min(0.2, left))
 
-    def _exchange(self, repository: Repository, lane: Lane, pace: _Pace) -> None:
+    def _exchange(self, repository: Repository, sync: RemoteSync, pace: _Pace) -> None:
         began = time.monotonic()
         try:
             membership_of(repository)  # its remote may have another address by now
-            exchange = lane.exchange()
-            if lane.follow_silent(exchange):
-                exchange = lane.exchange()
-            lane.renew_leases()
-            lane.give_back()
+            exchange = sync.exchange()
+            if sync.follow_silent(exchange):
+                exchange = sync.exchange()
+            sync.renew_leases()
+            sync.give_back()
         except YoloError as error:
             pace.after_failure()
             self._note(repository, error.reason.value, error.message)
-        except Exception as defect:  # a defect of the lane must not cost the daemon
+        except Exception as defect:  # a defect of it must not cost the daemon
             pace.after_failure()
             self._note(repository, Reason.INTERNAL_ERROR.value, safe(repr(defect)))
         else:
@@ -630,7 +630,7 @@ class LaneThread:
     def _note(
         self, repository: Repository, reason: str, what: str, *, round_trip_s: float = 0.0
     ) -> None:
-        """Report a change of the lane's state, and store it where `team status` reads it."""
+        """Report a change of the state, and store it where `team status` reads it."""
         state = {"reason": reason, "what": what}
         known = {**state, "silence": self._silence}
         if known == self._kept:
@@ -661,7 +661,7 @@ class TeamLink:
     def __init__(self, repository: Repository, emit: EventSink, wake: Callable[[], None]):
         """`wake` is called, from another thread, when the team's ref has moved."""
         self._emit = emit
-        self._lane: LaneThread | None = None
+        self._sync_thread: RemoteSyncThread | None = None
         self._repository = repository
         self._wake = wake
         self._choice: Stamp | None = None
@@ -686,8 +686,8 @@ class TeamLink:
         if self._synchronizer is None:
             return False
         head, tip = self._seen or (None, None)
-        if self._lane is not None:
-            return self._lane.has_news() or tip != self._synchronizer.team_tip()
+        if self._sync_thread is not None:
+            return self._sync_thread.has_news() or tip != self._synchronizer.team_tip()
         return (head, tip) != (self._repository.head(), self._synchronizer.team_tip())
 
     def look(
@@ -705,16 +705,16 @@ class TeamLink:
             self._synchronizer = TeamSynchronizer(*ours)
             self._watch(membership)
             if membership.remote:
-                self._lane = LaneThread(self._repository.root, settings, membership)
-                self._lane.start(self._wake)
+                self._sync_thread = RemoteSyncThread(self._repository.root, settings, membership)
+                self._sync_thread.start(self._wake)
         standing = self._synchronizer.look()
         self._seen = (self._repository.head(), standing.tip)
         if self._watcher:
             self._watcher.check()
-        if self._lane:
-            self._lane.emit_events(self._emit)
+        if self._sync_thread:
+            self._sync_thread.emit_events(self._emit)
             if standing.publish:
-                self._lane.poke()
+                self._sync_thread.poke()
         return standing
 
     def sync_files(self) -> None:
@@ -725,12 +725,12 @@ class TeamLink:
     def close(self) -> None:
         """Forget the team, and stop watching its ref."""
         self.sync_files()
-        if self._lane:
-            self._lane.stop()
-            self._lane.emit_events(self._emit)
+        if self._sync_thread:
+            self._sync_thread.stop()
+            self._sync_thread.emit_events(self._emit)
         if self._watcher:
             self._watcher.stop()
-        self._synchronizer = self._watcher = self._lane = self._seen = self._choice = None
+        self._synchronizer = self._watcher = self._sync_thread = self._seen = self._choice = None
 
     def _watch(self, membership: Membership) -> None:
         """Ring when the ref moves. Where refs are not files, the move is found a moment later."""

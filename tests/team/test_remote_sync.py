@@ -28,9 +28,9 @@ from tests.team.work_trees import (
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git import refs as remote_module
-from yolo_fs.team import lane as lane_module
-from yolo_fs.team.lane import TeamLink
+from yolo_fs.team import remote_sync
 from yolo_fs.team.membership import leave
+from yolo_fs.team.remote_sync import TeamLink
 from yolo_fs.workspace.settings import load
 
 BRANCH = "refs/heads/yolo/team/main"
@@ -127,10 +127,10 @@ def test_who_leaves_may_take_away_what_is_there_for_it_alone(
 ) -> None:
     a, b = (new_clone(name).join_remote(with_source=True) for name in "ab")
     a.write(GAPS, gap(1))
-    lane = a.lane
-    lease = next(lease for lease in lane.leases() if lease.dept == "backend")
-    lane.pass_lease("backend", a.synchronizer.membership.clone, lease)
-    lane.renew_leases()
+    sync = a.remote_sync
+    lease = next(lease for lease in sync.leases() if lease.dept == "backend")
+    sync.pass_lease("backend", a.synchronizer.membership.clone, lease)
+    sync.renew_leases()
     settle(a, b)
     b.write(GAPS, gap(1), gap(2))
     others = f"refs/yolo/lines/{b.synchronizer.membership.clone}"
@@ -142,7 +142,7 @@ def test_who_leaves_may_take_away_what_is_there_for_it_alone(
 
     names = at_remote(bare, "for-each-ref", "--format=%(refname)", "refs/yolo", "refs/heads/yolo")
     assert names.split() == [BRANCH, others]
-    assert [lease.holder for lease in b.lane.leases() if lease.dept == "backend"] == [""]
+    assert [lease.holder for lease in b.remote_sync.leases() if lease.dept == "backend"] == [""]
     assert gap(1) in at_remote(bare, "show", f"{BRANCH}:{GAPS}")
 
 
@@ -176,7 +176,7 @@ def test_two_that_publish_at_once_are_merged_and_both_arrive(clones: Clones, bar
 def test_a_push_whose_acknowledgement_was_lost_is_not_repeated(clones: Clones, bare: Path) -> None:
     a, b = clones
     a.write(GAPS, gap(1))
-    a.lane.exchange()
+    a.remote_sync.exchange()
     a.git("update-ref", "-d", a.synchronizer.membership.ref)
     a.write(GAPS, gap(1), gap(2))
     settle(*clones)
@@ -193,7 +193,7 @@ def test_what_was_written_while_the_remote_was_away_goes_out_in_order_when_it_is
     for number in (1, 2, 3):
         a.write(GAPS, *map(gap, range(1, number + 1)))
     with pytest.raises(YoloError) as away:
-        a.lane.exchange()
+        a.remote_sync.exchange()
     assert away.value.reason is Reason.REMOTE_AWAY
 
     bare.with_suffix(".away").rename(bare)
@@ -210,12 +210,12 @@ def test_a_hook_that_refuses_is_told_in_its_words_and_not_asked_in_a_loop(
     hook.write_text(f"#!/bin/sh\necho no bots here >&2\necho x >> {bare}/asked\nexit 1\n")
     hook.chmod(0o755)
     a.write(GAPS, gap(1))
-    lane = a.lane
+    sync = a.remote_sync
     with pytest.raises(YoloError, match="no bots here") as refused:
-        lane.exchange()
+        sync.exchange()
     assert refused.value.reason is Reason.REMOTE_REFUSED
 
-    assert lane.exchange().waiting == 1
+    assert sync.exchange().waiting == 1
     assert (bare / "asked").read_text() == "x\n"
 
 
@@ -258,7 +258,7 @@ def test_a_remote_that_hangs_is_given_up(clones: Clones, monkeypatch: pytest.Mon
         a.move_remote(f"git://127.0.0.1:{server.getsockname()[1]}/x")
         began = time.monotonic()
         with pytest.raises(YoloError) as away:
-            a.lane.exchange()
+            a.remote_sync.exchange()
 
     assert away.value.reason is Reason.REMOTE_AWAY
     assert time.monotonic() - began < 20
@@ -269,19 +269,19 @@ def test_a_remote_that_runs_a_program_is_not_asked(clones: Clones, tmp_path: Pat
     a.move_remote(f"ext::sh -c touch% {tmp_path}/run")
 
     with pytest.raises(YoloError):
-        a.lane.exchange()
+        a.remote_sync.exchange()
     assert not (tmp_path / "run").exists()
 
 
 def test_a_long_queue_goes_out_in_pushes_that_nobody_overtakes_for_their_length(
     clones: Clones, bare: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lane_module, "_OFFERED_MOST", 2)
+    monkeypatch.setattr(remote_sync, "_OFFERED_MOST", 2)
     a, b = clones
     for number in range(1, 8):
         a.write(GAPS, *(gap(each) for each in range(1, number + 1)))
 
-    assert a.lane.exchange().waiting == 0
+    assert a.remote_sync.exchange().waiting == 0
     b.meet()
 
     assert a.count_of("team.published") == [2, 4, 1]
@@ -289,21 +289,21 @@ def test_a_long_queue_goes_out_in_pushes_that_nobody_overtakes_for_their_length(
     assert b.subjects() == a.subjects() and len(b.subjects()) == 7
 
 
-def test_a_lane_that_knows_the_remote_offers_before_it_looks_and_one_merge_holds_up_no_other_file(
+def test_who_knows_the_remote_offers_before_it_looks_and_one_merge_holds_up_no_other_file(
     clones: Clones, bare: Path
 ) -> None:
     a, b = clones
     for clone in clones:
         clone.write(GAPS, gap(1))
         clone.meet()
-    lane = a.lane
-    lane.exchange()
+    sync = a.remote_sync
+    sync.exchange()
     b.write(GAPS, gap(1), gap(2))
-    b.lane.exchange()
+    b.remote_sync.exchange()
     a.write(GAPS, gap(1), gap(3))
     a.write(PLAN, plan("Tokens"))
 
-    left = lane.exchange()  # its first offer comes too late for the list
+    left = sync.exchange()  # its first offer comes too late for the list
 
     assert a.synchronizer.standing().merges and not left.waiting
     assert "Tokens" in at_remote(bare, "show", f"{BRANCH}:{PLAN}")
@@ -325,7 +325,7 @@ def test_a_commit_of_ours_is_no_reason_to_look_at_a_remote_at_once_and_one_of_th
 
         look()
         if not at_once:
-            while not link.is_due():  # the lane tells once that the remote is away
+            while not link.is_due():  # it tells once that the remote is away
                 assert told.acquire(timeout=60)
         look()
         tree.write(GAPS, gap(1))
