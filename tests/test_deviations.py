@@ -20,12 +20,19 @@ from yolo_fs.artifacts.catalogue import artifact_of, find_kind
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.corrections import KEY_SYNONYMS, Correction
 from yolo_fs.artifacts.repair import mended
-from yolo_fs.artifacts.table import ARTIFACTS, Artifact
+from yolo_fs.artifacts.table import ARTIFACTS, Artifact, required_keys
 from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.checking.checker import Checker
 from yolo_fs.checking.snapshots import NoTree
 from yolo_fs.core.reasons import Finding, Reason, errors
-from yolo_fs.schemas.base import Form, Shape, is_whole, must_say_something
+from yolo_fs.schemas.base import (
+    Form,
+    Shape,
+    fields_of,
+    is_whole,
+    must_say_something,
+    shapes_within,
+)
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.layout import Format
 from yolo_fs.workspace.settings import Settings
@@ -269,6 +276,31 @@ def must_haves_as_list(_sample: Sample, _at: int, line: dict[str, Any], _: rando
     return True
 
 
+def keys_in_a_group(sample: Sample, at: int, line: dict[str, Any], rng: random.Random) -> bool:
+    found = keys(sample, at, lambda key, *_: key not in _TELLING)
+    if len(found) < 2 or "data" in (*line, *fields_of(shape(sample, at))):
+        return False
+    before = shape(sample, at)
+    line["data"] = {key: line.pop(key) for key in rng.sample(found, 2)}
+    lines = [*sample.lines[:at], line, *sample.lines[at + 1 :]]
+    return (
+        shape(sample._replace(lines=lines), at) is before
+    )  # else nobody knows whose keys they are
+
+
+def object_beside_itself(
+    sample: Sample, at: int, line: dict[str, Any], _rng: random.Random
+) -> bool:
+    own = fields_of(shape(sample, at))
+    for key, inner in shapes_within(shape(sample, at)).items():
+        value = line.get(key)
+        is_whole_object = isinstance(value, dict) and required_keys(inner) <= value.keys()
+        if own[key].is_required() and is_whole_object and not value.keys() & {*own, *line}:
+            line |= line.pop(key)
+            return True
+    return False
+
+
 def required_key_gone(sample: Sample, at: int, line: dict[str, Any], rng: random.Random) -> bool:
     told = _TOLD.get(sample.artifact.kind, set())
 
@@ -312,6 +344,7 @@ UNTIDY: tuple[Deviation, ...] = (
 )  # fmt: skip
 REPAIRABLE: tuple[Deviation, ...] = (
     old_name, long_name, number_as_text, text_for_list, listed_value_in_other_case, absolute_path, must_haves_as_list,
+    keys_in_a_group, object_beside_itself,
 )  # fmt: skip
 HOPELESS: tuple[Deviation, ...] = (required_key_gone, object_for_number, nonsense_value)
 
@@ -357,9 +390,14 @@ def on_one_line(data: bytes) -> bytes:
     return data.replace(b"}\n", b"} ")
 
 
+def wrapped(data: bytes) -> bytes:
+    records = map(json.loads, data.splitlines())
+    return b"".join(json.dumps({"record": record}).encode() + b"\n" for record in records)
+
+
 UNTIDY_TEXT = (blank_line, no_newline)
 REPAIRABLE_TEXT = (carriage_returns, byte_order_mark, fenced, trailing_commas,
-                   spread, array, on_one_line)  # fmt: skip
+                   spread, array, on_one_line, wrapped)  # fmt: skip
 
 
 class Case(NamedTuple):

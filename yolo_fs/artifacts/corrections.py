@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from yolo_fs.artifacts.adoption import TeamWord
 from yolo_fs.artifacts.forms import NAME_FIRST, NAMES_NOTHING, moment_of, read_item
+from yolo_fs.artifacts.table import required_keys
 from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.core.ids import PLAN
 from yolo_fs.core.reasons import Finding, Reason
@@ -180,6 +181,7 @@ class Correction:
 
 def corrected(shape: type[Shape], value: Mapping[str, Any], by: Correction) -> dict[str, Any]:
     """Return an object with every correction that needs no decision."""
+    value = _nest_keys(shape, _lift_keys(shape, value))
     fresh = _rename_old_keys(shape, value, by.aliases)
     if issubclass(shape, TurboTask):
         _fill_in_acceptance(value, fresh)
@@ -216,6 +218,57 @@ def corrected(shape: type[Shape], value: Mapping[str, Any], by: Correction) -> d
     if "ch" in fields_of(shape) and result.get("s") == "complete" and "tc" in result:
         result.setdefault("tt", result["tc"])  # a plan is complete when all of its tasks are
     return result
+
+
+def unwrapped(value: Mapping[str, Any], shapes: Iterable[type[Shape]]) -> Mapping[str, Any]:
+    """Return the record that an object of one key wraps, as `{"task": {…}}` does; an object that
+    wraps none is unchanged.
+
+    `shapes`: those that a record of the file may have.
+    """
+    key, inner = next(iter(value.items())) if len(value) == 1 else ("", None)
+    if not isinstance(inner, dict):
+        return value
+    return inner if any(_is_record(shape, key, inner) for shape in shapes) else value
+
+
+def _is_record(shape: type[Shape], wrapper: str, inner: Mapping[str, Any]) -> bool:
+    own = _lift_keys(shape, inner).keys()
+    is_known = len(_names_in(shape) & own) > 1 or required_keys(shape) <= own
+    return is_known and wrapper not in shapes_within(shape)
+
+
+def _names_in(shape: type[Shape]) -> set[str]:
+    return {*fields_of(shape), *shape.renamed_keys}
+
+
+def _lift_keys(shape: type[Shape], value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the object with the keys of its own that an unknown key wraps."""
+    fresh = dict[str, Any]()
+    for key, item in value.items():
+        is_wrapper = key not in _names_in(shape) and isinstance(item, dict) and bool(item)
+        if is_wrapper and not item.keys() & value.keys() and item.keys() <= _names_in(shape):
+            fresh |= item
+        else:
+            fresh[key] = item
+    return fresh
+
+
+def _nest_keys(shape: type[Shape], value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the object with the keys of a required object that are beside it, not within it."""
+    fresh = dict(value)
+    said = {shape.renamed_keys.get(key, key) for key in value}
+    for key, inner in shapes_within(shape).items():
+        field = fields_of(shape)[key]
+        if key in said or not field.is_required() or _plain(field.annotation) is list:
+            continue
+        own = {name: value[name] for name in _names_in(inner) - _names_in(shape) if name in value}
+        present = {inner.renamed_keys.get(name, name) for name in own}
+        if own and (inner is MustHaves or required_keys(inner) <= present):
+            fresh = {name: item for name, item in fresh.items() if name not in own} | {
+                key: {name: item for name, item in value.items() if name in own}
+            }
+    return fresh
 
 
 def _fill_in_acceptance(value: Mapping[str, Any], fresh: dict[str, Any]) -> None:

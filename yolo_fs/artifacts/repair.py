@@ -17,7 +17,7 @@ from itertools import count
 from typing import Any
 
 from yolo_fs.artifacts.catalogue import Kind, artifact_of
-from yolo_fs.artifacts.corrections import Correction, corrected
+from yolo_fs.artifacts.corrections import Correction, corrected, unwrapped
 from yolo_fs.schemas.base import Shape, fields_of, is_whole
 from yolo_fs.schemas.layout import Format
 from yolo_fs.schemas.messages.catalogue import MESSAGES
@@ -45,9 +45,9 @@ _PROSE = re.compile(r"(?!.*\"[ \t]*:)[^{}\[\]]*")
 """A line that cannot be a part of an object."""
 _LISTS = frozenset({
     "tasks", "findings", "checks", "issues", "critique", "decisions", "gaps", "results", "entries",
-    "items", "research",
+    "items",
 })  # fmt: skip
-"""Keys of a single object that may hold all records of a file."""
+"""Keys of a header that may hold all records below it."""
 _NOTE = "note"
 """Key for text from outside of the objects."""
 _LENIENT = json.JSONDecoder(strict=False)
@@ -120,6 +120,8 @@ def _mend_json(text: str, kind: Kind, by: Correction | None) -> str:
         body = text.rstrip("\n")
         if by is not None and len(objects := _objects_in(body)) == 1 and _record(body) is None:
             body = json.dumps(objects[0], ensure_ascii=False, indent=2)
+        if by is not None:
+            body = _unwrap(body, kind)
         return _mend_records([body], kind, by)[0] + "\n"
     lines = text.split("\n")
     if by is not None:
@@ -130,7 +132,8 @@ def _mend_json(text: str, kind: Kind, by: Correction | None) -> str:
                 for each in _objects_in(text)
             ] or lines
         lines = _drop_copies([line for line in lines if line.strip(" \t\r")], kind)
-        lines = _put_header_first(_unfold_list(lines, kind), kind)
+        lines = [_unwrap(line, kind) for line in _unfold_list(lines, kind)]
+        lines = _put_header_first(lines, kind)
     return "\n".join(_mend_records(lines, kind, by))
 
 
@@ -238,7 +241,8 @@ def _unfold_list(lines: Sequence[str], kind: Kind) -> list[str]:
     artifact, whole = artifact_of(kind), _record(lines[0]) if len(lines) == 1 else None
     if artifact is None or whole is None or artifact.is_one_line:
         return list(lines)
-    lists = [key for key, item in whole.items() if key in _LISTS and isinstance(item, list)]
+    is_known = _LISTS if artifact.header else whole.keys() - fields_of(artifact.shapes[0]).keys()
+    lists = [key for key, item in whole.items() if key in is_known and isinstance(item, list)]
     if len(lists) != 1 or (not artifact.header and len(whole) > 1):
         return list(lines)
     members = whole[lists[0]]
@@ -251,6 +255,15 @@ def _unfold_list(lines: Sequence[str], kind: Kind) -> list[str]:
         del whole[lists[0]]
     records = [whole, *members] if artifact.header else members
     return [_written_like(lines[0], record) for record in records]
+
+
+def _unwrap(text: str, kind: Kind) -> str:
+    """Return the text of the record that an object of one key wraps, or the text as it is."""
+    artifact, record = artifact_of(kind), _record(text)
+    if artifact is None or record is None or _repeats_a_key(text):
+        return text
+    inner = dict(unwrapped(record, artifact.shapes))
+    return text if inner == record else _spread_like(text, inner)
 
 
 def _put_header_first(lines: Sequence[str], kind: Kind) -> list[str]:
@@ -300,9 +313,14 @@ def _corrected(text: str, record: dict[str, Any], shape: type[Shape] | None, by:
     fresh = corrected(shape, record, by)
     if fresh == record and list(fresh) == list(record):
         return text
+    return _spread_like(text, fresh)
+
+
+def _spread_like(text: str, value: dict[str, Any]) -> str:
+    """Return an object on several lines where the text has several, else with its spacing."""
     is_spread = "\n" in text.strip()
     return (
-        json.dumps(fresh, ensure_ascii=False, indent=2) if is_spread else _written_like(text, fresh)
+        json.dumps(value, ensure_ascii=False, indent=2) if is_spread else _written_like(text, value)
     )
 
 
