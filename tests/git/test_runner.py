@@ -581,7 +581,19 @@ def test_without_git_it_is_said(user: User, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
-    "words", ["status", "doctor", "hooks install", "init", "uninstall", "inbox", "demo"]
+    "words",
+    [
+        "status",
+        "doctor",
+        "hooks install",
+        "init",
+        "uninstall",
+        "inbox",
+        "demo",
+        "resume",
+        "start",
+        "restart",
+    ],
 )
 def test_where_no_folder_of_the_path_has_git_it_is_no_defect_of_ours(
     user: User, tmp_path: Path, words: str
@@ -597,6 +609,8 @@ def test_where_no_folder_of_the_path_has_git_it_is_no_defect_of_ours(
     )
     told = asked.stdout + asked.stderr
     assert "git_missing" in told and "Install git" in told and "defect" not in told
+    assert "starts" not in told, "a daemon without git ends at once"
+    assert "branch:" not in told, "nobody knows where the team stands"
 
 
 def test_a_torn_configuration_of_the_user_is_not_taken_for_a_missing_git(

@@ -86,6 +86,7 @@ def stop(invocation: Invocation, *, timeout_s: float) -> Reply:
 def restart(invocation: Invocation, *, wait: bool, timeout_s: float) -> Reply:
     """Stop the daemon, if one runs, and start it again."""
     repository = closed_repository(invocation)
+    _refuse_start(repository)
     end(repository, timeout_s)
     return start_daemon(repository, timeout_s if wait else None)
 
@@ -147,9 +148,9 @@ def start_daemon(repository: Repository, wait_s: float | None) -> Reply:
     """Start the daemon unless one is running, and return the result; `wait_s`: for its first scan.
 
     Raises:
-        YoloError: UNSAFE_REPOSITORY, BAD_CONFIG.
+        YoloError: UNSAFE_REPOSITORY, BAD_CONFIG, GIT_MISSING.
     """
-    refuse_unsafe(repository)
+    _refuse_start(repository)
     launched = watch(repository)
     if isinstance(launched, Holder):
         return _report_already_running(repository, launched, wait_s)
@@ -160,6 +161,12 @@ def start_daemon(repository: Repository, wait_s: float | None) -> Reply:
         if wait_ready(repository, pid, wait_s):
             return _reply("started", pid, f"The daemon runs as process {pid}.")
     return _report_death(repository, launched)
+
+
+def _refuse_start(repository: Repository) -> None:
+    """Refuse what a daemon would end of before its first scan, and nobody would see."""
+    refuse_unsafe(repository)
+    repository.git.refuse_old()
 
 
 def _report_already_running(repository: Repository, other: Holder, wait_s: float | None) -> Reply:

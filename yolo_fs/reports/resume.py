@@ -56,17 +56,25 @@ def resume(
         repository = Repository(start)
     except YoloError as error:
         is_ours = error.reason is not Reason.BARE_REPOSITORY and _has_planning_tree_above(start)
-        return resume_report(Situation(trouble=(_describe(error),)), asker) if is_ours else ()
+        return _report_blind(error, asker) if is_ours else ()
     with repository:
         if not os.path.isdir(os.path.join(repository.root, PLANNING_ROOT)):
             return ()
         chosen = find_phase(repository.root, phase) if phase else None
         asker = asker._replace(below=folder_of(start, repository.root))
-        seen = _Look(repository).situation(keep=keep)
+        try:
+            seen = _Look(repository).situation(keep=keep)
+        except YoloError as error:
+            return _report_blind(error, asker)
         if chosen:
             of_it = tuple(each for each in seen.phases if each.id == chosen)
             seen = replace(seen, phases=of_it)
         return resume_report(seen, asker)
+
+
+def _report_blind(error: YoloError, asker: Audience) -> Brief:
+    """Return the brief where nothing can be read, which names no next act."""
+    return resume_report(Situation(trouble=(_describe(error),), is_blind=True), asker)
 
 
 def _has_planning_tree_above(start: str) -> bool:
@@ -162,6 +170,8 @@ class _Look:
         try:
             return look()
         except YoloError as error:
+            if error.reason is Reason.GIT_MISSING:  # without git, nothing at all is known
+                raise
             self.trouble.append(_describe(error))
             return otherwise
 

@@ -69,6 +69,8 @@ class Situation:
     """Whether the clone leaves contents or trees of former commits out."""
     trouble: tuple[str, ...] = ()
     """What could not be looked at, and why."""
+    is_blind: bool = False
+    """Whether nothing could be looked at, not even the branch."""
     is_daemon_running: bool = True
     phases: Phases = ()
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
@@ -117,7 +119,9 @@ def _now(situation: Situation, report: PhaseReport | None, asker: Audience) -> R
         f"branch: {safe(situation.branch) or 'detached HEAD'} at "
         f"{situation.commit[:SHORT] or 'no commit yet'}"
     )
-    lines = ["# yolo-fs resume", *_format_phase_line(report), branch]
+    lines = ["# yolo-fs resume"]
+    if not situation.is_blind:
+        lines += [*_format_phase_line(report), branch]
     if asker.below:
         root = safe(spelled_below(asker.below, PLANNING_ROOT))
         lines.append(f"you are in {safe(asker.below)}: {PLANNING_ROOT} is {root} from here")
