@@ -1155,6 +1155,33 @@ def test_what_an_agent_used_that_ended_while_nobody_watched_is_on_the_bill(
     assert (played.data["tokens"], played.data["cost_usd"]) == (100, 1.25)
 
 
+NAMES_ANOTHER_PLAN = """
+import os, pathlib, subprocess
+from yolo_fs.demo.agent import main
+if os.environ["YOLO_FS_STEP"] == "code_review" and os.environ["YOLO_FS_ATTEMPT"] == "1":
+    path = pathlib.Path(os.environ["YOLO_FS_WRITES"].strip())
+    example = subprocess.check_output(["yolo-fs", "schema", "example", "code-review"])
+    path.write_bytes(example)  # of a plan that is not there
+else:
+    main()
+"""
+
+
+def test_why_a_file_that_was_accepted_does_not_count_is_told_to_the_next_try(
+    company: Company,
+) -> None:
+    company.configure(company={"team": "solo"})
+    script = company.repo.file("../names.py", NAMES_ANOTHER_PLAN)
+    played = company.go("add", "a", "login", program=played_by(script))
+    assert played.code == 0, played
+    (failed,) = played.named("agent.failed")
+    assert failed["step"] == "code_review"
+    briefs = (company.repo.git_dir / "yolo-fs/company").glob("*-senior/brief.md")
+    told = [brief for brief in map(Path.read_text, briefs) if "last try" in brief]
+    assert len(told) == 1
+    assert "code-review.jsonl: no plan 01-02 in this phase; expected 01-01" in told[0]
+
+
 # --- bad days --------------------------------------------------------------------------------------------------------
 
 

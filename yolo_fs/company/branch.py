@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 
 from yolo_fs.agents.access import Access
+from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.uncommitted import HELD_FOR_A_PERSON
 from yolo_fs.artifacts.verdicts import Held
 from yolo_fs.authority.actors import superiors
+from yolo_fs.checking.validate import Validator
 from yolo_fs.company.team_size import with_team
 from yolo_fs.core.ids import EscalationId, PhaseId, TaskRef
 from yolo_fs.core.reasons import Reason, YoloError
@@ -131,6 +133,20 @@ class Branch:
         """Return the files of an act that a work tree lacks; by default that of the run."""
         root = root or self.repository.root
         return [path for path in act.writes if not os.path.lexists(os.path.join(root, path))]
+
+    def warnings_of(self, act: Act) -> list[str]:
+        """Return what `validate` warns of in an act's artifacts: it may be why a file that was
+        accepted does not count, such as a review of a plan that is not there.
+        """
+        artifacts = [path for path in act.writes if path.startswith(f"{PLANNING_ROOT}/")]
+        with closing(Validator(self.repository.root)) as validator:
+            checked = tuple(validator.paths(artifacts))
+        return [
+            f"{file.path.rpartition('/')[2]}: {finding.message}; expected {finding.expected}"
+            for file in checked
+            for finding in file.findings
+            if finding.reason is Reason.UNKNOWN_REFERENCE
+        ]
 
     def unsettled(self) -> Sequence[Candidate]:
         """Return the artifacts that differ from the branch."""

@@ -817,6 +817,8 @@ class Runner:
         yield from self._explain_refused_source(act)
         if lacks := _describe_lacks(act) or act.turn.why:
             yield lacks
+        if not is_refused and not missing:
+            yield from self._branch.warnings_of(act)[:_SHOWN]
         if act.writes and not is_refused and not missing:
             had = worker.record.before
             is_same = "-" not in had and self._branch.blobs(act) == had
