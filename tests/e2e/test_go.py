@@ -843,6 +843,41 @@ def test_a_fix_is_planned_by_the_lead_and_carried_out_to_the_sign_off(company: C
     assert company.subjects()[0] == "chore(state): phase 1 complete"
 
 
+@pytest.mark.parametrize("dept", ["backend", "frontend"])
+def test_a_fix_of_a_company_is_the_matter_of_three_agents_of_one_department(
+    company: Company, dept: str
+) -> None:
+    company.configure("backend,frontend,uiux")
+    words = ("the message has a typo", "--dept", dept)
+    played = company.go(*words, verb="fix-it")
+    assert played.code == 0, played
+    own = "" if dept == "backend" else "fe-"
+    started = [event["agent"] for event in played.named("agent.started")]
+    gate = set[str]() if dept == "backend" else {"integration-gate"}  # it is the frontend's, too
+    assert {*started} == {f"{own}{role}" for role in ("lead", "senior", "dev")} | gate, played
+    assert started[0] == f"{own}lead"
+    briefs = (company.repo.git_dir / "yolo-fs/company").glob("*/brief.md")
+    told = {line for each in briefs for line in each.read_text().splitlines() if "Intent:" in line}
+    assert told == {"Intent: the message has a typo"}
+
+
+def test_a_fix_that_touches_more_than_trivial_work_may_has_every_step(company: Company) -> None:
+    company.configure(complexity_routing={"max_trivial_files": 1})
+    played = company.go("the message has a typo", "--approve", "ship", verb="fix-it")
+    assert played.code == 75, played
+    assert {"critic", "qa", "security"} <= {
+        event["agent"] for event in played.named("agent.started")
+    }
+
+
+def test_a_fix_of_a_department_that_is_off_begins_nothing(company: Company) -> None:
+    company.configure()
+    played = company.go("a typo", "--dept", "frontend", verb="fix-it")
+    assert played.code == 2, played
+    assert [finding["reason"] for finding in played.findings] == ["unknown_name"]
+    assert not [*(company.repo.root / ".yolo-planning/phases").glob("*")]
+
+
 # --- trust -----------------------------------------------------------------------------------------------------------
 
 

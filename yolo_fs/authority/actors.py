@@ -224,6 +224,20 @@ def find_department(name: str) -> Dept:
     return department
 
 
+def department_at_work(name: str, switches: Switches) -> Dept:
+    """Return the department of a name; the first one at work where the name is empty.
+
+    Raises:
+        YoloError: UNKNOWN_NAME, also for one that is off.
+    """
+    department = find_department(name) if name else switches.departments[0]
+    if department not in switches.departments:
+        hint = f"At work are {', '.join(switches.departments)}."
+        message = f"{department} is off in config.json"
+        raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint)
+    return department
+
+
 def find_actor(name: str, department: Dept | None = None, mode: Mode = Mode.SINGLE) -> Actor:
     """Return the actor of a name: a role, its label, an agent, or an instance such as `dev-1`.
 

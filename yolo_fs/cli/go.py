@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolo_fs.authority.actors import department_at_work
 from yolo_fs.cli.asking import InboxPrompt, StoppedError
 from yolo_fs.cli.background import closed_repository
 from yolo_fs.cli.reply import Invocation, Reply, can_ask, console_for, drop_output, verb
@@ -25,6 +26,7 @@ from yolo_fs.company.runs import Listener, intent_of, runs
 from yolo_fs.company.team_size import agents_of_run, said_team, set_team, with_team
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.evidence.facts import Switches
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.install.background import Launched, end, running, wait_for_heirs, wait_ready, watch
@@ -137,6 +139,11 @@ _OPTIONS = (
 )
 
 
+_DEPARTMENT = click.option(
+    "--dept", default="", help="Department whose Lead takes it on; default: the first at work."
+)
+
+
 def _with_options(function: Callable[..., Reply]) -> Callable[..., Reply]:
     for option in reversed(_OPTIONS):
         function = option(function)
@@ -191,6 +198,7 @@ def go(invocation: Invocation, *, intent: tuple[str, ...], **given: Any) -> Repl
 @verb("debug", example="yolo-fs debug 'login answers 500 after an hour'")
 @click.argument("text", nargs=-1, required=True)
 @_with_options
+@_DEPARTMENT
 def debug(invocation: Invocation, *, text: tuple[str, ...], **given: Any) -> Reply:
     """Have an incident looked into: the Lead takes it on, the Debugger investigates, the Lead
     decides.
@@ -201,14 +209,20 @@ def debug(invocation: Invocation, *, text: tuple[str, ...], **given: Any) -> Rep
 @verb("fix-it", example="yolo-fs fix-it 'the error message has a typo'")
 @click.argument("text", nargs=-1, required=True)
 @_with_options
+@_DEPARTMENT
 def fix_it(invocation: Invocation, *, text: tuple[str, ...], **given: Any) -> Reply:
-    """Have something fixed: the Lead plans it, and the plan is carried out like any other."""
+    """Have something fixed: the Lead plans it, and the plan is carried out.
+
+    Where no phase is open it begins one that takes the short way, with the Senior and a Dev,
+    as long as its plan touches at most complexity_routing.max_trivial_files.
+    """
     return _run(invocation, "fix-it", text, **given)
 
 
 @verb("research", example="yolo-fs research 'is there a rate limiter in the code?'")
 @click.argument("text", nargs=-1, required=True)
 @_with_options
+@_DEPARTMENT
 def research(invocation: Invocation, *, text: tuple[str, ...], **given: Any) -> Reply:
     """Have a question answered: the Lead asks it, the Scout answers."""
     return _run(invocation, "research", text, **given)
@@ -217,6 +231,7 @@ def research(invocation: Invocation, *, text: tuple[str, ...], **given: Any) -> 
 @verb("qa", example="yolo-fs qa 'the login, again'")
 @click.argument("text", nargs=-1, required=True)
 @_with_options
+@_DEPARTMENT
 def qa(invocation: Invocation, *, text: tuple[str, ...], **given: Any) -> Reply:
     """Have the work checked: the Lead says what, QA verifies, QA Code looks at the code."""
     return _run(invocation, "qa", text, **given)
@@ -232,6 +247,7 @@ def _run(
     program: str,
     dry_run: bool,
     team: str | None,
+    dept: str = "",
     flags: Sequence[str] = (),
     **limits: Any,
 ) -> Reply:
@@ -242,6 +258,8 @@ def _run(
     options = RunOptions(**limits, chain=chain, team=team or "", host_words=own_words)
     with Repository(invocation.start) as repository:
         settings = with_team(load(repository.root), options.team)
+        department = department_at_work(dept, Switches(settings.config))
+        options = options._replace(department=department if dept else None)
         hosts = hosts_for(repository, host_words, program)
         if not dry_run:
             for host in dict.fromkeys(map(hosts.of, sorted(agents_of_run(settings, chain)))):
@@ -250,7 +268,9 @@ def _run(
         if chain and chain not in GOES_ON and not spelled:
             at_work = phase_at_work(repository, settings, FactsReader(repository, settings))
             spelled = str(at_work.id) if at_work else ""
-        chosen = chosen_phase(repository, settings, words, spelled, make=not dry_run)
+        fix = department if chain in GOES_ON else None
+        chosen = chosen_phase(repository, settings, words, spelled, make=not dry_run, fix=fix)
+        options = options._replace(begins=chosen.is_new)
         if chosen.is_complete and not chain:
             return _complete(chosen)
         screen = screen_for(invocation)

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.agents.access import Access
+from yolo_fs.authority.actors import department_at_work
 from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
 from yolo_fs.core.ids import PHASE_DIRECTORY, SHORT
 from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, safe
+from yolo_fs.evidence.facts import Switches
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.progress import PhaseStatus
 from yolo_fs.progress.board import phases_now
-from yolo_fs.progress.phases import Made, PhaseDirectory, make_phase, misnamed, phases
+from yolo_fs.progress.phases import Made, PhaseDirectory, begin_fix, make_phase, misnamed, phases
 from yolo_fs.progress.signoff import PhaseSignOff, SignedOff
 from yolo_fs.progress.workflow import phase_named
 from yolo_fs.workspace.planning_tree import seen_from
@@ -50,16 +52,23 @@ _LONGEST = 64
 
 @verb("new", example="yolo-fs phase new login-page", parent=phase)
 @click.argument("slug", callback=_slug)
-def new(invocation: Invocation, *, slug: str) -> Reply:
+@click.option("--fix", "is_fix", is_flag=True, help="It is a fix, and takes the short way.")
+@click.option("--dept", default="", help="Department of the fix; default: the first at work.")
+def new(invocation: Invocation, *, slug: str, is_fix: bool, dept: str) -> Reply:
     """Make the directory of the next phase and print its path.
 
-    A phase that has this slug already is printed instead, and nothing is made.
+    A phase that has this slug already is printed instead, and nothing is made. With --fix, its
+    analysis.json says that the work is trivial: only the Lead, the Senior and a Dev have a turn,
+    unless the plan touches more files than complexity_routing.max_trivial_files.
     """
-    repository = Repository(invocation.start)
-    try:
+    if dept and not is_fix:
+        raise click.UsageError("--dept belongs to --fix: any other phase is every department's.")
+    with Repository(invocation.start) as repository:
+        switches = Switches(load(repository.root).config)
+        department = department_at_work(dept, switches) if is_fix else None
         made = make_phase(repository, slug)
-    finally:
-        repository.close()
+        if department and made.is_new:
+            begin_fix(repository.root, made.path, department)
     state = "created" if made.is_new else "already_there"
     data = {"state": state, "path": made.path}
     seen = seen_from(invocation.start, repository.root, made.path)

@@ -10,8 +10,9 @@ from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.phase import Phase
-from yolo_fs.progress.phases import make_phase, planning_root
+from yolo_fs.progress.phases import begin_fix, make_phase, planning_root
 from yolo_fs.progress.workflow import facts_of, phase_at_work
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.workspace.planning_tree import find_phase, phases_in
 from yolo_fs.workspace.settings import Settings
 
@@ -29,11 +30,17 @@ class ChosenPhase(NamedTuple):
 
 
 def chosen_phase(
-    repository: Repository, settings: Settings, intent: str, spelled: str, *, make: bool
+    repository: Repository,
+    settings: Settings,
+    intent: str,
+    spelled: str,
+    *,
+    make: bool,
+    fix: Dept | None = None,
 ) -> ChosenPhase:
     """Return the given phase, else the first open one, else a new one for an intent.
 
-    `make`: create the folder of a new phase.
+    `make`: create the folder of a new phase. `fix`: the new phase is a fix of this department.
 
     Raises:
         YoloError: NOT_INITIALISED; UNKNOWN_NAME for a phase that is not there; EMPTY_VALUE where
@@ -59,7 +66,10 @@ def chosen_phase(
         )
     slug = slug_of(intent)
     if make:
-        name = make_phase(repository, slug).path.rpartition("/")[2]
+        made = make_phase(repository, slug)
+        name = made.path.rpartition("/")[2]
+        if fix and made.is_new:
+            begin_fix(repository.root, made.path, fix)
     else:
         numbers = (int(phase.number) for phase in phases_in(repository.root))
         name = f"{max(numbers, default=0) + 1:02}-{slug}"

@@ -105,6 +105,10 @@ class RunOptions(NamedTuple):
     """The command of the routing table, if it is not go."""
     team: str = ""
     """The size of the team; empty for the configured one."""
+    department: Dept | None = None
+    """Whose Lead takes on a chain; None for the first department at work."""
+    begins: bool = False
+    """Whether the phase was made for this run."""
     worktrees: bool = False
     """Whether each plan has a Dev, in a work tree of its own."""
     host_words: tuple[str, ...] = ()
@@ -232,7 +236,7 @@ class Runner:
         A new run of a phase is about the intent of the last one, unless another is given.
         """
         known = runs(self._repository)
-        self._run.begins = not self._is_begun
+        self._run.begins = self._options.begins or not self._is_begun
         self._goal = self._run.intent = intent_of(known, self._branch.id)
         for run in known:
             if run.ended is not None:
@@ -384,7 +388,8 @@ class Runner:
         """Return the first act of the run's chain that is not done; None if all are."""
         for stage in CHAINS.get(self._options.chain, ()):
             does = f"{stage.does}: {safe(self._run.intent, 300)}"
-            act = act_of_stage(self._branch.phase, stage.role, stage.kind, stage.step, does)
+            department = self._options.department
+            act = act_of_stage(self._branch.phase, stage, does, department)
             now = self._branch.blobs(act)
             begun = [run_act for run_act in self._run.acts if run_act.key == list(act.key)]
             if not any(run_act.before != now or run_act.outcome == "done" for run_act in begun):
@@ -468,6 +473,7 @@ class Runner:
         }
         words = ["yolo-fs", chain or "go", "--phase", str(int(self._branch.id.number))]
         words += options.host_words
+        words += ["--dept", options.department] if chain and options.department else []
         words += ["--worktrees"] if options.worktrees else []
         for name, value in limits.items():
             words += [] if value is None else [name, str(value)]

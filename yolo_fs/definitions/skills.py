@@ -45,7 +45,7 @@ SKILLS = (
     GO,
     Skill("debug", "Have an incident looked into: the Lead takes it on, the Debugger investigates.",
           "An incident", route="/yolo:debug", hint="what goes wrong", verb="debug"),
-    Skill("fix", "Have something small fixed: the Lead plans it, it is carried out like any plan.",
+    Skill("fix", "Have something small fixed: the Lead plans it, a Dev carries it out.",
           "A fix", route="/yolo:fix", hint="what is to be fixed", verb="fix-it"),
     Skill("research", "Have a question answered: the Lead asks it, the Scout answers.",
           "A question", route="/yolo:research", hint="the question", verb="research"),

@@ -109,7 +109,7 @@ class Work(NamedTuple):
     commit: str = ""
 
 
-_REVIEW = "owner-review"
+_REVIEW, _ANALYSIS = "owner-review", "analysis"
 
 
 class Switches(NamedTuple):
@@ -121,7 +121,9 @@ class Switches(NamedTuple):
     complexity: str = ""
     """`trivial`, `medium` or `high` where complexity routing is enabled; empty for all steps."""
     needed: frozenset[Dept] = frozenset()
-    """The departments that the Owner of the phase needs; empty for all that are configured."""
+    """The departments that the Owner of the phase needs, or its analysis for trivial work; empty
+    for all that are configured.
+    """
     order: tuple[Dept, ...] = ()
     """The order in which the Owner of the phase dispatches them; empty for that of the tables."""
     begun: frozenset[Dept] = frozenset()
@@ -148,12 +150,35 @@ class Switches(NamedTuple):
         lines = [line for review in reviews for line in review.lines]
         begun = frozenset(_find_failed(valid))
         if not lines:
-            return self._replace(needed=frozenset(), order=(), begun=begun)
+            analyses = (each for each in valid if each.place.artifact.kind == _ANALYSIS)
+            said = [line for analysis in analyses for line in analysis.lines]
+            return self._replace(needed=self._needed_by(said), order=(), begun=begun)
         order, needed = (
             tuple(Dept(name) for name in texts(lines[-1].get(key)) if name in DEPARTMENT_BY_NAME)
             for key in ("dispatch_order", "departments_needed")
         )
         return self._replace(needed=frozenset(needed), order=order, begun=begun)
+
+    def _needed_by(self, analyses: Sequence[Mapping[str, Any]]) -> frozenset[Dept]:
+        """Return the departments that an analysis names for trivial work, which has no Owner who
+        would choose them; empty for any other work.
+        """
+        if not self.is_trivial(analyses):
+            return frozenset()
+        names = texts(analyses[-1].get("departments"))
+        return frozenset(Dept(name) for name in names if name in DEPARTMENT_BY_NAME)
+
+    def is_trivial(self, analyses: Sequence[Mapping[str, Any]]) -> bool:
+        """Return whether the last analysis of a phase says with enough confidence that its work is
+        trivial.
+        """
+        rules = self.config.complexity_routing
+        if not rules.enabled or not analyses or analyses[-1].get("complexity") != "trivial":
+            return False
+        sureness = analyses[-1].get("confidence")
+        if not isinstance(sureness, int | float):
+            return False
+        return sureness >= rules.trivial_confidence_threshold
 
     @property
     def several_departments(self) -> bool:

@@ -18,6 +18,7 @@ from yolo_fs.evidence.facts import paths_in, touches_nothing
 from yolo_fs.phase.phase import Phase, asked_by_gate
 from yolo_fs.phase.progress import DepartmentStatus, Next, StepStanding, tasks_of_wave
 from yolo_fs.phase.view import PHASE_STEPS, SHARED_KINDS, View
+from yolo_fs.protocol.chains import Stage
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, SHARED_NAMES, Dept, Role, name_in
 from yolo_fs.protocol.gates import GATE_BY_NAME, Owed
 from yolo_fs.protocol.roster import AGENT_BY_NAME
@@ -188,18 +189,21 @@ def describe_files(act: Mapping[str, Any], spell: Callable[[str], str]) -> str:
     return f"write: {paths}{example}{by}" if paths else ""
 
 
-def act_of_stage(phase: Phase, role: Role, kind: str, step: str, does: str) -> Act:
-    """Return an act of a chain that no step asks for: a role writes one artifact of the phase."""
-    department = phase.facts.switches.departments[0]
-    agent = name_in(role, department)
+def act_of_stage(phase: Phase, stage: Stage, does: str, department: Dept | None = None) -> Act:
+    """Return an act of a chain that no step asks for: a role writes one artifact of the phase.
+
+    `department`: whose role; the first one at work by default.
+    """
+    department = department or phase.facts.switches.departments[0]
+    agent = name_in(stage.role, department)
     row = AGENT_BY_NAME[agent]
-    artifact = by_kind(kind)
+    artifact = by_kind(stage.kind)
     assert artifact is not None
-    number = _find_free_plan_number(phase) if kind == "plan" else ""
+    number = _find_free_plan_number(phase) if stage.kind == "plan" else ""
     own = None if row.department in SHARED_NAMES else department
     path = f"{phase.facts.folder}/{_file(artifact, own, number)}"
-    act = Act(Next(step, agent, STEP_BY_KEY[step].inputs, act=does), own, number)
-    return _with_files(phase, act, (path,))
+    turn = Next(stage.step, agent, STEP_BY_KEY[stage.step].inputs, act=does)
+    return _with_files(phase, Act(turn, own, number), (path,))
 
 
 def _find_free_plan_number(phase: Phase) -> str:

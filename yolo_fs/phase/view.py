@@ -137,16 +137,10 @@ def is_trivial(facts: PhaseFacts) -> bool:
     Its analysis says so with enough confidence, and its plans touch no more files than trivial work
     may.
     """
-    rules = facts.switches.config.complexity_routing
-    if not rules.enabled:
+    if not facts.switches.is_trivial(facts.lines_of("analysis")):
         return False
-    lines = [line for filed in facts.of_kind("analysis") for line in filed.lines]
-    if not lines or lines[-1].get("complexity") != "trivial":
-        return False
-    sureness = lines[-1].get("confidence")
-    is_sure = isinstance(sureness, int | float) and sureness >= rules.trivial_confidence_threshold
     files = {file for plan in facts.plans for task in plan.tasks for file in texts(task.get("f"))}
-    return is_sure and len(files) <= rules.max_trivial_files
+    return len(files) <= facts.switches.config.complexity_routing.max_trivial_files
 
 
 def _is_outside_route(view: View, step: Step) -> bool:

@@ -12,8 +12,9 @@ from yolo_fs.artifacts.table import STATE_KINDS
 from yolo_fs.core.ids import PHASE_DIRECTORY, PhaseId
 from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError
 from yolo_fs.git.repository import Repository
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.system.files import stamp_of, walk
-from yolo_fs.system.store import locked, make_folders
+from yolo_fs.system.store import SHARED, locked, make_folders, write_json
 from yolo_fs.workspace.planning_tree import planning_home
 from yolo_fs.workspace.settings import not_initialised
 
@@ -123,6 +124,28 @@ def make_phase(repository: Repository, slug: str) -> Made:
             if other_name != name and other_name.startswith(name[:3])
         ]
         return Made(path, is_new=True, taken_by=tuple(same))
+
+
+def begin_fix(root: str, path: str, department: Dept) -> None:
+    """Write down what a person says of a phase who asks for a fix: it is trivial, and one
+    department's. An analysis that is there stays.
+
+    Trivial work takes the short way while its plans touch few files; after that, the steps that it
+    leaves out come back.
+
+    `path`: of the phase's directory, relative to the root.
+    """
+    full = os.path.join(root, path, "analysis.json")
+    if not os.path.lexists(full):
+        fix = {
+            "complexity": "trivial",
+            "departments": [department.value],
+            "intent": "fix",
+            "confidence": 1,
+            "suggested_path": "/yolo:fix",
+            "reasoning": "a person asked for a fix",
+        }
+        write_json(full, fix, root=root, mode=SHARED)
 
 
 def _find_folders_elsewhere(repository: Repository, folder: str) -> tuple[str, ...]:
