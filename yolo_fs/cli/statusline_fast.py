@@ -25,6 +25,8 @@ LIMIT_BYTES = 1 << 20
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 LONGEST = 160
 """Maximum number of characters; a host does not wrap the line."""
+SHORTEST_QUESTION = 20
+"""Minimum number of characters of a question that is shown at all."""
 MOST_REASONS = 3
 """Maximum number of reasons that are named."""
 
@@ -65,12 +67,17 @@ def line(start: str) -> str:
         troubles.append(f"{len(reasons)} in the way: {named}{more} (yolo-fs doctor)")
     if _stands_still(health):
         troubles.append(_why_nothing_is_told(own_folder(root)))
-    before = [*_parts_of_people(health, names_first=not reasons)]
     after = [*troubles, *(["degraded"] if health.get("degraded") else [])]
-    taken = sum(len(part) + len(" | ") for part in (*before, *after))
-    room = LONGEST - len("yolo-fs: ") - taken
-    headline = _fitted(str(health.get("headline") or _beginning(root)), room)
+    headline = str(health.get("headline") or _beginning(root))
+    spare = 0 if reasons else _room_beside(*_parts_of_people(health), headline, *after)
+    before = [*_parts_of_people(health, spare)]
+    headline = _fitted(headline, _room_beside(*before, "", *after))
     return _printable(f"yolo-fs: {' | '.join((*before, headline, *after))}")
+
+
+def _room_beside(*parts: str) -> int:
+    """Return how many characters are left beside these parts."""
+    return LONGEST - len(f"yolo-fs: {' | '.join(parts)}")
 
 
 def _fitted(headline: str, room: int) -> str:
@@ -80,9 +87,9 @@ def _fitted(headline: str, room: int) -> str:
     return headline if len(headline) <= room else f"{headline[: max(room - 1, 0)]}\u2026"
 
 
-def _parts_of_people(health: dict[str, Any], *, names_first: bool) -> Iterator[str]:
-    """Yield what waits for a person, and who is at work. `names_first`: there is room for the first
-    question.
+def _parts_of_people(health: dict[str, Any], room: int = 0) -> Iterator[str]:
+    """Yield what waits for a person, and who is at work. `room`: characters for the first question,
+    which is left out where it would be too short.
     """
     waiting = health.get("waiting")
     if not isinstance(waiting, dict):
@@ -90,7 +97,9 @@ def _parts_of_people(health: dict[str, Any], *, names_first: bool) -> Iterator[s
     count, at_work = (waiting.get(key) for key in ("count", "at_work"))
     if isinstance(count, int) and count > 0:
         waits = "1 waits" if count == 1 else f"{count} wait"
-        first = f": {waiting.get('first')}" if names_first else ""
+        first = f": {waiting.get('first')}"
+        if len(first) > room:
+            first = f"{first[: room - 1]}\u2026" if room > SHORTEST_QUESTION else ""
         yield f"{waits} for you{first} (yolo-fs inbox)"
     if isinstance(at_work, int) and at_work > 0:
         yield f"{at_work} at work"
