@@ -226,6 +226,27 @@ def number_as_text(sample: Sample, at: int, line: dict[str, Any], rng: random.Ra
     return bool(found)
 
 
+def number_of_one_digit(sample: Sample, at: int, line: dict[str, Any], rng: random.Random) -> bool:
+    found = keys(
+        sample,
+        at,
+        lambda _, field, value: isinstance(value, str) and value[:1] == "0" and len(value) == 2,
+    )
+    if found:
+        key = rng.choice(found)
+        line[key] = rng.choice((int(line[key]), str(int(line[key]))))
+    return bool(found)
+
+
+def empty_list_for_none(sample: Sample, at: int, line: dict[str, Any], rng: random.Random) -> bool:
+    found = keys(
+        sample, at, lambda _, field, value: is_whole(field) and type(value) is int and value == 0
+    )
+    if found:
+        line[rng.choice(found)] = []
+    return bool(found)
+
+
 def text_for_list(sample: Sample, at: int, line: dict[str, Any], rng: random.Random) -> bool:
     def wanted(_key: str, field: Any, value: Any) -> bool:
         is_texts = isinstance(value, list) and len(value) == 1 and isinstance(value[0], str)
@@ -344,7 +365,7 @@ UNTIDY: tuple[Deviation, ...] = (
 )  # fmt: skip
 REPAIRABLE: tuple[Deviation, ...] = (
     old_name, long_name, number_as_text, text_for_list, listed_value_in_other_case, absolute_path, must_haves_as_list,
-    keys_in_a_group, object_beside_itself,
+    keys_in_a_group, object_beside_itself, number_of_one_digit, empty_list_for_none,
 )  # fmt: skip
 HOPELESS: tuple[Deviation, ...] = (required_key_gone, object_for_number, nonsense_value)
 

@@ -530,6 +530,8 @@ def _fitting(annotation: Any, item: Any, key: str) -> Any:
     if annotation in (int, float) and isinstance(item, str):
         match = re.fullmatch(r"(?:wave |line |L)?([0-9]{1,9})(?:\.0)?", item.strip(), re.IGNORECASE)
         return int(match[1]) if match else item
+    if annotation is int and item == []:
+        return 0  # an empty list of what is counted
     if annotation is bool and isinstance(item, str):
         return {"true": True, "false": False}.get(item.strip().casefold(), item)
     if annotation is int and isinstance(item, float) and item.is_integer():
@@ -557,12 +559,18 @@ def _is_a_word(member: Any) -> bool:
     return has_pattern or bool(listed_values(described))
 
 
+_NUMBERS_OF = frozenset({"p", "n", "ph", "phase", "from_phase", "to_phase"})
+"""Keys of the number of a phase or a plan, which has two digits."""
+_DIGIT = re.compile(r"[0-9]")
+
+
 def _as_text(item: Any, key: str) -> Any:
     if isinstance(item, bool) or item is None:
         return item
+    if key in _NUMBERS_OF and (isinstance(item, int) or _DIGIT.fullmatch(str(item))):
+        return f"{int(item):02}"
     if isinstance(item, int | float):
-        is_number_of = key in ("p", "n") and isinstance(item, int)
-        return f"{item:02}" if is_number_of else str(item)
+        return str(item)
     if isinstance(item, list) and item and all(isinstance(part, str | int) for part in item):
         return "; ".join(str(part) for part in item)
     return item
