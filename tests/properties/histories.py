@@ -163,9 +163,7 @@ def known_of(ground: Ground, events: Iterable[Event]) -> PhaseFacts:
             named, oid = commit_of(event.department), f"{position:040}"
             work.append(Work(event.plan, 10 * position, position, frozenset([event.name]), oid))
             subject = f"feat({event.plan}): T1 do"
-            commits[named] = SourceCommit(
-                oid, subject, frozenset([event.name]), 10 * position, position
-            )
+            commits[named] = SourceCommit(oid, subject, frozenset([event.name]), 10 * position)
             tasks.setdefault(f"{event.plan}/T1", oid)
             tasks[f"{event.department} {event.plan}/T1"] = oid
             continue

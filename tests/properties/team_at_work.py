@@ -68,7 +68,7 @@ class Branch:
         self.order += 1
         oid = f"{self.order:07x}" * 5 + "00000"
         subject = f"feat({plan}): {task} work {self.order}"
-        self.commits[oid[:7]] = SourceCommit(oid, subject, frozenset({path}), self.at_s, self.order)
+        self.commits[oid[:7]] = SourceCommit(oid, subject, frozenset({path}), self.at_s)
         self.tasks[f"{plan}/{task}"] = oid
         self.work.append(Work(plan, self.at_s, self.order))
         return oid[:7]

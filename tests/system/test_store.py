@@ -228,7 +228,7 @@ def test_a_writer_killed_at_any_step_leaves_the_old_file_and_what_reaping_remove
     assert python(processes, KILLED, path, call).wait() == -signal.SIGKILL
     assert store.read_json(path) == {"n": 1}
     assert len(os.listdir(directory)) == 2, "the fault did not fire"
-    assert store.reap_temporaries(str(directory), older_than_s=0) == 1
+    assert store.reap_temporaries(str(directory)) == 1
     assert os.listdir(directory) == ["state.json"]
 
 
@@ -252,7 +252,7 @@ def test_a_file_whose_writers_are_killed_at_random_is_always_whole(
         writer.kill()
         writer.communicate()
         assert isinstance(store.read_json(path), dict)
-    store.reap_temporaries(str(directory), older_than_s=0)
+    store.reap_temporaries(str(directory))
     assert os.listdir(directory) == ["state.json"]
 
 
@@ -271,10 +271,9 @@ def test_reaping_spares_what_is_not_a_dead_writers(
     for name in [*spared, f".a.json.yolo-tmp.{dead.pid}.0f"]:
         (directory / name).touch()
     (directory / f".b.json.yolo-tmp.{dead.pid}.0f").mkdir()
-    assert store.reap_temporaries(str(directory), older_than_s=3600) == 0
-    assert store.reap_temporaries(str(directory), older_than_s=0) == 1
+    assert store.reap_temporaries(str(directory)) == 1
     assert {*spared, f".b.json.yolo-tmp.{dead.pid}.0f"} == set(os.listdir(directory))
-    assert store.reap_temporaries(str(directory / "nowhere"), older_than_s=0) == 0
+    assert store.reap_temporaries(str(directory / "nowhere")) == 0
 
 
 # --- a lock for one change -------------------------------------------------------------------------------------------

@@ -153,7 +153,7 @@ class ModelTeam:
         """Let everybody look in turn, and a person decide what cannot be merged, until nothing is left."""
         for _ in range(rounds):
             plans = [self.settle_clone(clone) for clone in self.clones]
-            if all(plan.is_done for plan in plans):
+            if all(plan == TeamPlan() for plan in plans):
                 return True
         return False
 

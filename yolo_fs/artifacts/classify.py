@@ -146,13 +146,13 @@ def phase_folder_of(path: str) -> str:
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def classify(path: str, root: str = PLANNING_ROOT) -> Place | None:
+def classify(path: str) -> Place | None:
     """Return the place of a path (POSIX, relative to the repository); None if it is no artifact."""
     if not path.isascii():
         return None
-    if not path.startswith(root + "/"):
+    if not path.startswith(f"{PLANNING_ROOT}/"):
         return _place_of_document(path)
-    below = path[len(root) + 1 :]
+    below = path.removeprefix(f"{PLANNING_ROOT}/")
     for name in _names():
         if below.endswith(name.ending) and (match := re.fullmatch(name.pattern, below)):
             return _place(path, name.artifact, match.groupdict())

@@ -216,7 +216,7 @@ class ContextStore:
                 hint=before.hint,
                 exit_code=Exit.NOT_HERE,
             )
-        reap_temporaries(os.path.dirname(full), 0)
+        reap_temporaries(os.path.dirname(full))
         root = self._repository.root
         write_text(full, made.text, root=root, durable=False, mode=SHARED)
         if quietly and not isinstance(before, Finding):

@@ -417,7 +417,7 @@ class Coordinator:
         self._keep_refused()
         for path, look in seen.items():
             verdict = outcome.verdicts.get(path) or look.seen.verdict
-            observed = Observation(path, verdict, look.seen.stamp)
+            observed = Observation(verdict, look.seen.stamp)
             self._store.remember(path, CachedVerdict(observed, look.read_at_ns))
             if isinstance(verdict, Committed) and look.seen.stamp:
                 self._surveyor.unwritten.agrees(path, verdict.blob, look.seen.stamp)

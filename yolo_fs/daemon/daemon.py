@@ -396,7 +396,7 @@ class Daemon:
     def _remove_temporaries(self) -> None:
         """Remove the temporary files of killed writers, in every folder that we write to."""
         for folder in (self._repository.own_dir, *folders_written_to(self._repository.root)):
-            reap_temporaries(folder, 0)
+            reap_temporaries(folder)
 
     def _recover(self) -> None:
         self._remove_temporaries()

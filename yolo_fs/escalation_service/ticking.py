@@ -321,7 +321,6 @@ class LoopEscalator:
     def __init__(
         self, repository: Repository, settings: Settings, facts_reader: FactsReader, emit: EventSink
     ):
-        self._repository = repository
         self._escalations = Escalations(repository, settings)
         self._facts_reader = facts_reader
         self._emit = emit

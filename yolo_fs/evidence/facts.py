@@ -60,8 +60,6 @@ class SourceCommit(NamedTuple):
     """Paths that it changed."""
     at_s: int
     """Committer time, seconds since the epoch."""
-    position: int = NOWHERE
-    """Its place in the order of the branch."""
 
 
 FETCH_LACKING = "git fetch --refetch --no-filter"

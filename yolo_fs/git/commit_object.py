@@ -30,8 +30,6 @@ class CommitObject(NamedTuple):
     tree: str
     """Empty where it names none."""
     parents: tuple[str, ...]
-    author: str
-    """The name; empty where it has none."""
     at_s: int
     """Committer time, seconds since the epoch, 0 to `LATEST_S`; 0 where it has none."""
     message: str
@@ -66,13 +64,11 @@ def read_commit_object(body: bytes) -> CommitObject:
     parents = [line[7:] for line in takewhile(lambda line: line.startswith(b"parent "), lines)]
     rest = lines[len(parents) :]
     encoding = _value(rest, b"encoding ").strip()
-    name, _, _ = _value(rest, b"author ").partition(b"<")
     _, _, date = _value(rest, b"committer ").rpartition(b">")
     oid = tree.removeprefix(b"tree ")
     return CommitObject(
         oid.decode() if _OID.fullmatch(oid) else "",
         tuple(parent.decode() for parent in parents if _OID.fullmatch(parent)),
-        _decode(name.strip(), encoding),
         seconds_of(date),
         _decode(message.partition(b"\0")[0], encoding),
     )

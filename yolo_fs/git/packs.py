@@ -236,7 +236,7 @@ class PackMerger:
         with _hold_flock(self._folder) as is_locked:
             if not is_locked:
                 return  # another daemon is writing
-            reap_temporaries(self._folder, 0)
+            reap_temporaries(self._folder)
             for name in self._notes():
                 place = f"{self._folder}/{name}"
                 if os.path.exists(f"{place}.idx"):

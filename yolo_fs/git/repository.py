@@ -153,7 +153,7 @@ class Repository:
         self.git.programs_off = self.programs_off
         self._refuse_endless()
         self._refuse_borrowed()
-        self.trusted_users = self._find_trusted_users()
+        self._refuse_other_owners()
         self._configured: tuple[Setting, ...] = ()
         self._configuration: Mapping[str, str] = {}
         self._configured_by: tuple[bytes, ...] = ()
@@ -519,11 +519,9 @@ class Repository:
             if path := self._configuration.get(key):
                 yield os.path.join(self.root, os.path.expanduser(path))
 
-    def _find_trusted_users(self) -> frozenset[int]:
-        """Return the users whose files count as this user's own.
-
-        The owner of the work tree is included where git itself works there: `safe.directory` of the
-        user's own configuration.
+    def _refuse_other_owners(self) -> None:
+        """Refuse a repository of another user, unless git itself works there: `safe.directory` of
+        the user's own configuration.
 
         Raises:
             YoloError: UNSAFE_REPOSITORY when a part of the repository belongs to anybody else.
@@ -543,7 +541,6 @@ class Repository:
                 )
         for folder in (self.git_dir, self.common_dir) if len(trusted) > 1 else ():
             trust_in(folder, frozenset(trusted))
-        return frozenset(trusted)
 
     def _refuse_endless(self) -> None:
         """Refuse a repository in which any git would read forever.
@@ -601,7 +598,7 @@ class Repository:
         Raises:
             YoloError: UNSAFE_REPOSITORY.
         """
-        self._find_trusted_users()  # it may have been given away since it was opened
+        self._refuse_other_owners()  # it may have been given away since it was opened
         for place in (self.root, self.git_dir, *more):
             facts = os.stat(place)
             if _open_to_others(facts) and not self.config("core.sharedRepository"):

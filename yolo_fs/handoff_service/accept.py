@@ -359,17 +359,14 @@ class DirectiveHandoffs:
         later = self._commits_after(handed.source, handed.source.written_at_s, tip) if tip else ()
         return tuple(discretionary_work(handed.packet, later))
 
-    def may_edit(
-        self, now: datetime, *, receiver: str = "", session_id: str = "", editing: str = ""
-    ) -> Permission:
+    def may_edit(self, now: datetime, *, receiver: str = "", editing: str = "") -> Permission:
         """Return whether files may be edited now: there is no open handoff, or it is accepted.
 
-        `session_id`: the directive session that the agent executes, whose HANDOFF.md must be there.
         `editing`: the file, relative to the repository; the HANDOFF.md itself, and the README of
         its session, may always be repaired.
         """
-        missing = "" if session_id else self._missing(receiver)
-        path = self.sessions.handoff_of(session_id) if session_id else missing or self.latest()
+        missing = self._missing(receiver)
+        path = missing or self.latest()
         if path in ("", editing) or editing == f"{path.rpartition('/')[0]}/{README}":
             return Permission(allowed=True)
         if missing:

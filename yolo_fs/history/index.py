@@ -49,9 +49,7 @@ _LACKING = "select value from meta where key = 'lacks'"
 _OLDEST_FIRST = "c.position, c.row"
 """Without positions, the order of insertion: parents first."""
 _NEWEST_FIRST = "c.position desc, c.row desc"
-_COMMIT = (
-    "c.oid, c.at_s, c.ours, c.subject, c.changes, c.warnings, c.position, c.own from commits c"
-)
+_COMMIT = "c.oid, c.at_s, c.ours, c.subject, c.changes, c.position, c.own from commits c"
 
 
 class IndexedCommit(NamedTuple):
@@ -65,8 +63,6 @@ class IndexedCommit(NamedTuple):
     subject: str
     changes: tuple[tuple[str, str], ...]
     """(status letter, path) of each path that differs from the first parent."""
-    warnings: int = 0
-    """Number of warnings about its artifact, as recorded by a coordinator."""
     position: int = NOWHERE
     """Its place in the order of the branch."""
     own_changes: tuple[tuple[str, str], ...] | None = None
@@ -316,8 +312,7 @@ class HistoryIndex:
         if len(named) != 1:
             return None
         (only,) = named
-        paths = only.paths
-        return SourceCommit(only.oid, only.subject, paths, only.at_s, only.position)
+        return SourceCommit(only.oid, only.subject, only.paths, only.at_s)
 
     def at_s(self, oid: str) -> int:
         """Return when a commit of this history was made, seconds since the epoch; 0 for another."""
@@ -581,13 +576,10 @@ class HistoryIndex:
                 bool(ours),
                 to_text(subject),
                 read_changes(changes),
-                warnings,
                 position,
                 None if own is None else read_changes(own),
             )
-            for oid, at_s, ours, subject, changes, warnings, position, own in self._rows(
-                query, *values
-            )
+            for oid, at_s, ours, subject, changes, position, own in self._rows(query, *values)
         ]
 
     def _rows(self, query: str, *values: object) -> list[Any]:

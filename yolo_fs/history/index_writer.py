@@ -45,7 +45,6 @@ class IndexWriter:
         """
         self._seen: dict[int, tuple[int, Spans]] = {}
         """Row → its position, and those before it that are not among its ancestors."""
-        self._paths: dict[str, int] = {}
         self.lacks = ""
         """The first commit whose changes this clone cannot tell."""
 

@@ -339,7 +339,7 @@ def _check_leftovers(repository: Repository) -> Iterator[Symptom]:
                 message="temporary files of a killed writer",
                 level=Level.WARNING,
             ),
-            lambda: reap_temporaries(repository.own_dir, 0),
+            lambda: reap_temporaries(repository.own_dir),
             "remove temporary files of our dead processes",
         )
 

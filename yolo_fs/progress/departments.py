@@ -71,7 +71,7 @@ def declare(
     folder = own_phase_folder(root, phase)
     path = os.path.join(folder, f".dept-status-{department}.json")
     lock = os.path.join(folder, f".dept-lock-{department}")
-    reap_temporaries(folder, 0)
+    reap_temporaries(folder)
     declared = partial(_declared, department, declaration=declaration)
     written = update(path, lock, declared, root=root, mode=SHARED)
     return written or {}

@@ -265,7 +265,7 @@ class States:
         failpoint.reach("states.keeping")
         try:
             full = os.path.join(root, path)
-            reap_temporaries(os.path.dirname(full), 0)
+            reap_temporaries(os.path.dirname(full))
             write_json(full, fresh, root=root, mode=SHARED, last_check=check)
         except _WrittenMeanwhileError:
             return False
@@ -453,7 +453,7 @@ class Projector:
     ) -> None:
         lock = os.path.join(folder, f".dept-lock-{department}")
         with self._reporting_failures(path):
-            reap_temporaries(folder, 0)
+            reap_temporaries(folder)
             failpoint.reach("projections.begun")
             root = self._repository.root
             update(path, lock, merge, timeout_s=2.0, root=root, mode=SHARED)

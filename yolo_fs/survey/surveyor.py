@@ -111,17 +111,17 @@ class Pipeline:
         """
         place = classify(path)
         if place is None:
-            return Observation(path, Ignored())
+            return Observation(Ignored())
         in_head = self._repository.blob_at(head.tip, path)
         content = read(self._repository.root, path, self._settings.policy.max_file_bytes)
         if isinstance(content, Finding):
             if content.reason is Reason.FILE_MISSING:
                 self._quiet_timer.forget(path)
-            return Observation(path, _verdict_on_unread(content, in_head))
+            return Observation(_verdict_on_unread(content, in_head))
         verdict = self._judge(place, content, head, in_head, obstacle)
         if isinstance(verdict, Rejected | Held):
             self._refused(Refusal(path, content.data, verdict))
-        return Observation(path, verdict, content.stamp)
+        return Observation(verdict, content.stamp)
 
     def look_misnamed(self, wrong: Finding) -> Observation:
         """Return the verdict on a file with nearly an artifact's name, as `wrong` says.
@@ -134,13 +134,13 @@ class Pipeline:
         content = read(self._repository.root, path, self._settings.policy.max_file_bytes)
         if isinstance(content, Finding):
             is_gone = content.reason is Reason.FILE_MISSING
-            return Observation(path, Ignored() if is_gone else Rejected((wrong, content)))
+            return Observation(Ignored() if is_gone else Rejected((wrong, content)))
         faults = self._checker.find_secrets(path, content.data)
         if meant and not content.being_written:
             checked = self._checker.check(meant, content.data, self._work_tree)
             errors_and_secrets = (*errors(checked.faults), *checked.secrets)
             faults = tuple(replace(each, path=path) for each in errors_and_secrets)
-        return Observation(path, Rejected((wrong, *faults)), content.stamp)
+        return Observation(Rejected((wrong, *faults)), content.stamp)
 
     def prepare(self, paths: Iterable[str]) -> None:
         """Name the paths of a round. Git is asked about all of them at once, when one is needed."""
@@ -350,7 +350,7 @@ class Surveyor:
         committed = [each for each in near if each.path in blobs and not is_document(each.path)]
         others += [each for each in committed if beside(each.path)]
         missing = (path for path in blobs if path not in stamps and classify(path))
-        return Candidates(head, stamps | dict.fromkeys(missing), blobs, others)
+        return Candidates(stamps | dict.fromkeys(missing), blobs, others)
 
     def _committed(self, tip: str | None) -> Iterator[tuple[str, str]]:
         """Yield (path, blob) of what a commit has below the artifact folders."""
@@ -367,7 +367,7 @@ class Surveyor:
 
         @cache
         def look(path: str) -> CachedVerdict:
-            return self._hold_unwritten(self._look(path, head, obstacle), head)
+            return self._hold_unwritten(path, self._look(path, head, obstacle), head)
 
         seen = {path: look(path) for path in paths}
         while early := self._ahead_of_its_needs(seen, head, look):
@@ -430,12 +430,12 @@ class Surveyor:
         try:
             seen = self._misnamed(path, head) or self._pipeline.look(path, head, obstacle)
         except YoloError as error:
-            seen = Observation(path, Held(error.reason, (error.as_finding(),)))
+            seen = Observation(Held(error.reason, (error.as_finding(),)))
         except Exception as defect:  # a defect of ours must cost one path, not the daemon
             data = {"what": repr(defect), "trace": traceback.format_exc()}
             self._emit("daemon.defect", path, data)
             finding = Finding(Reason.INTERNAL_ERROR, path, message=repr(defect))
-            seen = Observation(path, Held(Reason.INTERNAL_ERROR, (finding,)))
+            seen = Observation(Held(Reason.INTERNAL_ERROR, (finding,)))
         return CachedVerdict(seen, read_at_ns)
 
     def _misnamed(self, path: str, head: Head) -> Observation | None:
@@ -487,7 +487,7 @@ class Surveyor:
                     Reason.WAITS_FOR, path, 1, "/d", message, "a plan that is committed", hint
                 )
                 before = seen[path]
-                observed = Observation(path, Held(Reason.WAITS_FOR, (why,)), before.seen.stamp)
+                observed = Observation(Held(Reason.WAITS_FOR, (why,)), before.seen.stamp)
                 held[path] = CachedVerdict(observed, before.read_at_ns)
         return held
 
@@ -500,9 +500,9 @@ class Surveyor:
         wanted = ((name, path) for name, path in plans if name in among)
         return {name for name, path in wanted if isinstance(look(path).seen.verdict, Rejected)}
 
-    def _hold_unwritten(self, look: CachedVerdict, head: Head) -> CachedVerdict:
+    def _hold_unwritten(self, path: str, look: CachedVerdict, head: Head) -> CachedVerdict:
         """Hold content that is not new: nobody has written it since the branch was moved."""
-        path, verdict, stamp = look.seen
+        verdict, stamp = look.seen
         if stamp is None:
             return look
         if isinstance(verdict, Committed):
@@ -512,13 +512,12 @@ class Surveyor:
         reason = self.unwritten.reason_to_hold(path, verdict.blob, stamp, head)
         if reason is None:
             return look
-        return CachedVerdict(Observation(path, Held(reason), stamp), look.read_at_ns)
+        return CachedVerdict(Observation(Held(reason), stamp), look.read_at_ns)
 
 
 class Observation(NamedTuple):
     """One look at one path."""
 
-    path: str
     verdict: Verdict
     stamp: Stamp | None = None
     """Stamp of the file when it was read; None when it was not read."""
@@ -539,7 +538,6 @@ class CachedVerdict(NamedTuple):
 class Candidates(NamedTuple):
     """Every path that may be an artifact."""
 
-    head: Head
     stamps: Mapping[str, Stamp | None]
     """Path → stamp of the file on disk; None where only the branch has it."""
     blobs: Mapping[str, str]

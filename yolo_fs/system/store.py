@@ -463,7 +463,7 @@ def _sync(directory: int) -> None:
             raise
 
 
-def reap_temporaries(directory: str, older_than_s: float) -> int:
+def reap_temporaries(directory: str) -> int:
     """Remove what killed writers left, and only that; return how many.
 
     See docs/dev/faults.md#f47.
@@ -475,12 +475,12 @@ def reap_temporaries(directory: str, older_than_s: float) -> int:
         return 0
     try:
         with os.scandir(folder) as entries:
-            return sum(_reap_temporary(folder, entry, older_than_s) for entry in entries)
+            return sum(_reap_temporary(folder, entry) for entry in entries)
     finally:
         os.close(folder)
 
 
-def _reap_temporary(folder: int, entry: os.DirEntry[str], older_than_s: float) -> bool:
+def _reap_temporary(folder: int, entry: os.DirEntry[str]) -> bool:
     spelled = _TEMPORARY.fullmatch(entry.name)
     if (
         spelled is None
@@ -489,8 +489,6 @@ def _reap_temporary(folder: int, entry: os.DirEntry[str], older_than_s: float) -
     ):
         return False
     try:
-        if time.time() - entry.stat(follow_symlinks=False).st_mtime < older_than_s:
-            return False
         os.unlink(entry.name, dir_fd=folder)
     except OSError:
         return False

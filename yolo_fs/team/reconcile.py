@@ -59,11 +59,6 @@ class TeamPlan(NamedTuple):
     """Versions of the branch to commit on the team's ref, in the branch's order."""
     diverged: tuple[Divergence, ...] = ()
 
-    @property
-    def is_done(self) -> bool:
-        """Whether both sides agree."""
-        return not (self.receive or self.publish or self.diverged)
-
 
 def plan_of(
     ours: Iterable[PathVersion],
