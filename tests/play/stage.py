@@ -21,7 +21,6 @@ from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git.repository import Repository
 from yolo_fs.git.runner import Git
-from yolo_fs.phase.gates import integration_result
 from yolo_fs.progress.board import board
 from yolo_fs.system.store import read_json
 from yolo_fs.workspace.settings import load
@@ -223,7 +222,18 @@ class Stage:
         """Append the result of the integration gate, as the rules work it out."""
         with Repository(self.root) as repository:
             (phase,) = board(repository, load(self.root), repository.head().tip).phases
-        line = integration_result(phase, DAY)
+        checks = phase.integration_checks.items()
+        failures = [
+            {"check": key, "detail": lack.what, "file": lack.file}
+            for key, (_, lacks) in checks
+            for lack in lacks
+        ]
+        line = {
+            "r": "FAIL" if failures else "PASS",
+            "checks": {key: result for key, (result, _) in checks},
+            "failures": failures,
+            "dt": DAY,
+        }
         with open(os.path.join(self.root, path), "ab") as file:
             file.write(json.dumps(line).encode() + b"\n")
 

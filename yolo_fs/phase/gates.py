@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.core.ids import PhaseId
@@ -83,21 +83,6 @@ def _build_integration_gate(phase: GateSource) -> GateStatus:
 def _find_recorded_failures(phase: GateSource) -> Iterator[MissingEvidence]:
     for failure in failures_of(phase.facts, "integration_gate"):
         yield MissingEvidence(failure.what, failure.file, failure.line, SHOW)
-
-
-def integration_result(phase: GateSource, date: str) -> dict[str, Any]:
-    """Return the line of `integration-gate-result.jsonl`."""
-    failures = [
-        {"check": key, "detail": lack.what, "file": lack.file}
-        for key, (_, lacks) in phase.integration_checks.items()
-        for lack in lacks
-    ]
-    return {
-        "r": "FAIL" if failures else "PASS",
-        "checks": {key: result for key, (result, _) in phase.integration_checks.items()},
-        "failures": failures,
-        "dt": date,
-    }
 
 
 class DueDecision(NamedTuple):

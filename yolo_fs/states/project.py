@@ -22,7 +22,6 @@ from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.timestamps import day, iso
 from yolo_fs.evidence.facts import Filed, PhaseFacts
 from yolo_fs.phase.gate_status import GateStatus
-from yolo_fs.phase.gates import integration_result
 from yolo_fs.phase.phase import Phase, Phases
 from yolo_fs.phase.progress import DepartmentStatus, StepStanding
 from yolo_fs.phase.waves import Routing, dispatched, waves
@@ -286,7 +285,8 @@ def _gate(facts: PhaseFacts, gate: GateStatus) -> dict[str, str]:
 def _integration(phase: Phase) -> str:
     if phase.behind:
         return "pending"
-    return str(integration_result(phase, "")["r"])
+    is_failing = any(lacks for _, lacks in phase.integration_checks.values())
+    return "FAIL" if is_failing else "PASS"
 
 
 def _security(facts: PhaseFacts) -> str:
