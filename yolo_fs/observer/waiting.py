@@ -14,16 +14,16 @@ from yolo_fs.core.reasons import Finding, Reason, YoloError, safe
 from yolo_fs.daemon.follower import Follower
 from yolo_fs.daemon.health import health
 from yolo_fs.escalation_service.moves import Escalations
-from yolo_fs.git.obstacles import Obstacles
 from yolo_fs.git.repository import Repository
 from yolo_fs.install.doctor import OF_A_PERSON, standing_troubles
 from yolo_fs.moments.inbox import COMMAND_LENGTH, TOLD_ELSEWHERE, InboxItem, inbox
 from yolo_fs.progress.board import Board, board
 from yolo_fs.reports.status import Candidate, CandidateList, Report
+from yolo_fs.survey.surveyor import obstacles_of
 from yolo_fs.system.files import stamp_at
 from yolo_fs.team.overview import TeamObserver
 from yolo_fs.team.reconcile import TeamOverview
-from yolo_fs.workspace.own_files import COMPANY_RUNS, STATE, lock_path
+from yolo_fs.workspace.own_files import COMPANY_RUNS, STATE
 
 EVERY_S = 3.0
 """Interval of the looks: nobody is asked sooner."""
@@ -87,14 +87,7 @@ class Waiting:
                 yield _note_of(item, self._repository.root), is_news
 
     def _find_obstacle(self) -> Reason | None:
-        settings = self._follower.settings
-        rules = Obstacles(
-            self._repository,
-            protected=settings.policy.protected,
-            allow_detached=settings.policy.allow_detached,
-            committer_lock=lock_path(self._repository),
-            folders=settings.roots,
-        )
+        rules = obstacles_of(self._repository, self._follower.settings)
         return rules.find(self._repository.head())
 
     def _describe_basis(self, obstacle: Reason | None) -> object:

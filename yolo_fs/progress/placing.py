@@ -23,12 +23,13 @@ from yolo_fs.checking.snapshots import WorkTree
 from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, safe
 from yolo_fs.git.commit import CommitRequest, Committer
 from yolo_fs.git.index import IndexSync
-from yolo_fs.git.obstacles import Obstacles, PathRules
+from yolo_fs.git.obstacles import PathRules
 from yolo_fs.git.refs import RefUpdater
 from yolo_fs.git.repository import Head, Repository
+from yolo_fs.survey.surveyor import obstacles_of
 from yolo_fs.system.files import Content, read
 from yolo_fs.system.store import locked, place_file, remove, sync_file
-from yolo_fs.workspace.own_files import lock_path, states_lock
+from yolo_fs.workspace.own_files import states_lock
 from yolo_fs.workspace.settings import Settings
 
 TRIES = 20
@@ -83,18 +84,6 @@ def tried(act: Callable[[], _Result]) -> _Result:
                 raise
         time.sleep(TRY_EVERY_S)
     return act()
-
-
-def obstacles_of(repository: Repository, settings: Settings) -> Obstacles:
-    """Return how to find what stands in the way of any commit of ours."""
-    policy = settings.policy
-    return Obstacles(
-        repository,
-        protected=policy.protected,
-        allow_detached=policy.allow_detached,
-        committer_lock=lock_path(repository),
-        folders=settings.roots,
-    )
 
 
 class FileCommitter:

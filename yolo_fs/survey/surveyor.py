@@ -66,6 +66,18 @@ from yolo_fs.workspace.planning_tree import doubled_phases
 from yolo_fs.workspace.settings import Settings
 
 
+def obstacles_of(repository: Repository, settings: Settings) -> Obstacles:
+    """Return how to find what stands in the way of any commit of ours."""
+    policy = settings.policy
+    return Obstacles(
+        repository,
+        protected=policy.protected,
+        allow_detached=policy.allow_detached,
+        committer_lock=lock_path(repository),
+        folders=settings.roots,
+    )
+
+
 class Refusal(NamedTuple):
     """A settled content that cannot be committed, or cannot be committed now."""
 
@@ -300,13 +312,7 @@ class Surveyor:
         self._pipeline = Pipeline(repository, settings, refused)
         self._scan_cache = ScanCache(repository.root)
         self.unwritten = Unwritten(repository)
-        self.obstacles = Obstacles(
-            repository,
-            protected=settings.policy.protected,
-            allow_detached=settings.policy.allow_detached,
-            committer_lock=lock_path(repository),
-            folders=settings.roots,
-        )
+        self.obstacles = obstacles_of(repository, settings)
         self.head = repository.head()
         """The branch as it was last seen or left."""
 
