@@ -279,30 +279,18 @@ class Abandoned(NamedTuple):
 
 
 class BranchMove(NamedTuple):
-    """One move of a branch, as its reflog has it."""
+    """One move of a branch, or of HEAD, as its reflog has it."""
 
     old: str
     """The tip before; zeros where there was none."""
     new: str
     at_s: int
-    is_ours: bool
+    message: bytes
 
-
-class _Entry(NamedTuple):
-    """One line of a reflog."""
-
-    old: str
-    new: str
-    at_s: int
-    words: bytes
-
-
-def moves_of(repository: Repository, ref: str) -> tuple[BranchMove, ...]:
-    """Return the latest moves of a branch, latest first; none without a reflog."""
-    return tuple(
-        BranchMove(entry.old, entry.new, entry.at_s, entry.words == _OURS)
-        for entry in _reflog_of(repository, ref)
-    )
+    @property
+    def is_ours(self) -> bool:
+        """Whether we made it."""
+        return self.message == _OURS
 
 
 def left_behind(repository: Repository, ref: str) -> Abandoned:
@@ -311,25 +299,26 @@ def left_behind(repository: Repository, ref: str) -> Abandoned:
     `git switch -c` reads the tip, makes the branch, and then moves HEAD: what is committed between
     these steps is on the branch that was left alone. None without a reflog.
     """
-    switches = ((_SWITCH.fullmatch(each.words), each) for each in _reflog_of(repository, "HEAD"))
-    named, entry = next(((named, entry) for named, entry in switches if named), (None, None))
-    if named and entry and f"refs/heads/{os.fsdecode(named[2])}" == ref:
+    switches = ((_SWITCH.fullmatch(each.message), each) for each in moves_of(repository, "HEAD"))
+    named, last = next(((named, move) for named, move in switches if named), (None, None))
+    if named and last and f"refs/heads/{os.fsdecode(named[2])}" == ref:
         moves = moves_of(repository, f"refs/heads/{os.fsdecode(named[1])}")
         stood = [move.new for move in moves]
-        if entry.new in stood:
-            beyond = moves[: stood.index(entry.new)]
-            return Abandoned(tuple(move.new for move in beyond if move.is_ours), entry.at_s)
+        if last.new in stood:
+            beyond = moves[: stood.index(last.new)]
+            return Abandoned(tuple(move.new for move in beyond if move.is_ours), last.at_s)
     return Abandoned((), 0)
 
 
-def _reflog_of(repository: Repository, ref: str) -> tuple[_Entry, ...]:
+def moves_of(repository: Repository, ref: str) -> tuple[BranchMove, ...]:
+    """Return the latest moves of a branch, or of HEAD, latest first; none without a reflog."""
     if repository.has_plain_refs:
         home = repository.git_dir if ref == "HEAD" else repository.common_dir
         reflog = content_of(f"{home}/logs/{ref}").splitlines()
         lines = [line.partition(b"\t") for line in reflog[-_REFLOG_DEPTH:]]
         parts = [(facts.split(b" "), words) for facts, _, words in lines]
         return tuple(
-            _Entry(os.fsdecode(facts[0]), os.fsdecode(facts[1]), seconds_of(facts[-2]), words)
+            BranchMove(os.fsdecode(facts[0]), os.fsdecode(facts[1]), seconds_of(facts[-2]), words)
             for facts, words in reversed(parts)
             if len(facts) > 3
         )
@@ -339,7 +328,7 @@ def _reflog_of(repository: Repository, ref: str) -> tuple[_Entry, ...]:
     )  # fmt: skip
     entries = [line.split(b" ", 2) for line in answer.out.splitlines() if line.count(b" ") > 1]
     return tuple(
-        _Entry(
+        BranchMove(
             os.fsdecode(before[0]),
             os.fsdecode(new),
             seconds_of(when.rpartition(b"@{")[2].rstrip(b"}")),
