@@ -27,7 +27,7 @@ from yolo_fs.git.object_format import (
 from yolo_fs.git.runner import Conversation, Git, GitError
 from yolo_fs.system import failpoint
 from yolo_fs.system.files import Stamp, stamp_at
-from yolo_fs.system.store import environment, sync_directory
+from yolo_fs.system.store import environment, sync_directory, temporary_name
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -397,7 +397,7 @@ class ObjectStore:
     def _draft(self, final: str, data: bytes, cleanup: contextlib.ExitStack) -> _Draft:
         """Write a file under a temporary name of ours: a prune removes those of git (`tmp_`)."""
         folder, name = os.path.split(final)
-        temporary = f"{folder}/.{name}.yolo-tmp.{os.getpid()}.{os.urandom(4).hex()}"
+        temporary = f"{folder}/{temporary_name(name)}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(temporary, flags, 0o444)
         cleanup.callback(discard, temporary)
