@@ -106,14 +106,20 @@ class TeamStanding(NamedTuple):
         return not (self.receive or self.publish or self.merges or self.conflicts)
 
 
-class _Incoming(NamedTuple):
-    """A version to be committed on the branch."""
+class _Version(NamedTuple):
+    """A version to be committed, and where it was made."""
 
     change: PathVersion
     data: bytes
     origin: str
     """`CLONE/COMMIT` that made it; empty for one that we make ourselves."""
-    at: datetime | None
+    made: LoggedCommit | None
+    """The commit that it comes from, as far as that can be read."""
+
+    @property
+    def at(self) -> datetime | None:
+        """When it was committed there."""
+        return datetime.fromtimestamp(self.made.at_s, UTC) if self.made else None
 
 
 class _Past:
@@ -237,7 +243,7 @@ class TeamSynchronizer:
         else:
             conflict, tip = self._find_conflict(path, head)
             chosen = PathVersion(path, conflict.theirs, tip or "")
-            incoming = self._read_incoming(chosen)
+            incoming = self._read_version(chosen, self.membership.team)
             _, held = (
                 (0, (incoming,))
                 if isinstance(incoming, HeldBack)
@@ -364,7 +370,7 @@ class TeamSynchronizer:
     def _take_in(self, standing: TeamStanding, head: Head) -> tuple[int, tuple[HeldBack, ...]]:
         """Commit on the branch what comes from the team, and what was merged."""
         merged = [
-            _Incoming(PathVersion(each.path, each.ours, ""), data, "", None)
+            _Version(PathVersion(each.path, each.ours, ""), data, "", None)
             for each, data in standing.merges
         ]
         if not (standing.receive or merged):
@@ -383,15 +389,15 @@ class TeamSynchronizer:
         return 0, tuple(held)
 
     def _parts(
-        self, changes: Iterable[PathVersion], merged: list[_Incoming], held: list[HeldBack]
-    ) -> Iterator[list[_Incoming]]:
+        self, changes: Iterable[PathVersion], merged: list[_Version], held: list[HeldBack]
+    ) -> Iterator[list[_Version]]:
         """Yield what comes in, in batches that fit in memory.
 
         Add to `held` what cannot be read.
         """
         part, size = merged, 0
         for change in changes:
-            incoming = self._read_incoming(change)
+            incoming = self._read_version(change, self.membership.team)
             if isinstance(incoming, HeldBack):
                 held.append(incoming)
                 continue
@@ -403,15 +409,14 @@ class TeamSynchronizer:
         if part:
             yield part
 
-    def _read_incoming(self, change: PathVersion) -> _Incoming | HeldBack:
+    def _read_version(self, change: PathVersion, otherwise: str) -> _Version | HeldBack:
+        """Return a version with where it was made; `otherwise`: whose commit it is if unproved."""
         try:
             data = self._data(change.blob or "")
         except YoloError as error:
             return HeldBack(change.path, error.reason, error.message)
         made = read_commit(self._repository, change.commit)
-        origin = self._origin_of(made, change, self.membership.team)
-        at = datetime.fromtimestamp(made.at_s, UTC) if made else None
-        return _Incoming(change, data, origin, at)
+        return _Version(change, data, self._origin_of(made, change, otherwise), made)
 
     def _origin_of(self, made: LoggedCommit | None, change: PathVersion, otherwise: str) -> str:
         """Return where a version was made: as its commit says and proves, else that commit."""
@@ -421,7 +426,7 @@ class TeamSynchronizer:
         return f"{otherwise}/{change.commit}"
 
     def _commit_here(
-        self, incoming: Sequence[_Incoming], head: Head
+        self, incoming: Sequence[_Version], head: Head
     ) -> tuple[int, tuple[HeldBack, ...]]:
         """Put the versions into the work tree and commit them, each alone and in their order."""
         last = {each.change.path: each.data for each in incoming}
@@ -457,7 +462,7 @@ class TeamSynchronizer:
         self._made_here = next((each.commit for each in reversed(made) if each.commit), None)
         return sum(result.commit is not None for result in made), tuple(held.values())
 
-    def _request(self, incoming: _Incoming) -> CommitRequest | HeldBack | None:
+    def _request(self, incoming: _Version) -> CommitRequest | HeldBack | None:
         """Return the commit request of a version, as if it was written here; or why it has none."""
         path, data = incoming.change.path, incoming.data
         place = classify(path)
@@ -471,12 +476,11 @@ class TeamSynchronizer:
             return HeldBack(path, findings[0].reason, str(findings[0]))
         trailers = trailers_of(place, len(checked.faults))
         copied = ((Trailer.ORIGIN.value, incoming.origin),) if incoming.origin else ()
-        subject = self._subject(place, checked.records, incoming.change.commit)
+        subject = self._subject(place, checked.records, incoming.made)
         return CommitRequest(path, data, subject, (*trailers, *copied), incoming.at)
 
-    def _subject(self, place: Place, records: Sequence[Record], commit: str) -> str:
+    def _subject(self, place: Place, records: Sequence[Record], made: LoggedCommit | None) -> str:
         """Return the subject that the version came with, if that is valid for its kind."""
-        made = read_commit(self._repository, commit) if commit else None
         if made and any(subject.match(made.subject) for subject in place.artifact.subjects):
             return made.subject
         blob = self._repository.blob_at(self._repository.head().tip, place.path)
@@ -486,7 +490,7 @@ class TeamSynchronizer:
         """Return the team's versions that could not be received now, and why. Changes nothing."""
         held: dict[str, HeldBack] = {}
         for change in changes:
-            incoming = self._read_incoming(change)
+            incoming = self._read_version(change, self.membership.team)
             if isinstance(incoming, HeldBack):
                 held[change.path] = incoming
                 continue
@@ -574,23 +578,20 @@ class TeamSynchronizer:
 
     def _build_outgoing_request(self, change: PathVersion) -> CommitRequest | HeldBack:
         """Return a version's commit for the team: as a coordinator named it, or would."""
-        try:
-            data = self._data(change.blob or "")
-        except YoloError as error:
-            return HeldBack(change.path, error.reason, error.message)
-        made = read_commit(self._repository, change.commit)
-        at = datetime.fromtimestamp(made.at_s, UTC) if made else None
-        origin = self._origin_of(made, change, self.membership.clone)
-        place = classify(change.path)
+        version = self._read_version(change, self.membership.clone)
+        if isinstance(version, HeldBack):
+            return version
+        made, place = version.made, classify(change.path)
         is_named = (
             place and made and dict(made.trailers).get(Trailer.ARTIFACT) == place.artifact.kind
         )
         if made and made.is_ours and is_named:
             trailers = tuple(pair for pair in made.trailers if pair[0] != Trailer.ORIGIN)
+            origin = (Trailer.ORIGIN.value, version.origin)
             return CommitRequest(
-                change.path, data, made.subject, (*trailers, (Trailer.ORIGIN.value, origin)), at
+                change.path, version.data, made.subject, (*trailers, origin), version.at
             )
-        request = self._request(_Incoming(change, data, origin, at))
+        request = self._request(version)
         return request or HeldBack(change.path, Reason.NOT_AN_ARTIFACT)
 
 
