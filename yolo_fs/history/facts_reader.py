@@ -19,7 +19,6 @@ from yolo_fs.evidence.facts import (
     Switches,
     Version,
     Withdrawn,
-    Work,
     commit_of_task,
     plans_in,
     plans_of,
@@ -72,6 +71,12 @@ class FactsReader:
         self._artifacts = ArtifactReader(repository, settings, index)
         self._versions = VersionReader(repository, index, self._artifacts, self._derived)
         self._work = WorkReader(repository, index, self._versions, self._derived)
+        # What the parts answer, of the commit that was asked for last.
+        self.lines_at = self._artifacts.lines_at
+        self.versions_of = self._versions.versions_of
+        self.collect_work = self._work.collect_work
+        self.work_of_plan = self._work.work_of_plan
+        self.derive_from = self._derived.get
         for kept in _HELD:
             self._take_over(kept)
 
@@ -118,10 +123,6 @@ class FactsReader:
         """Return `make()` for a phase and its loops, cached until one of them may have changed."""
         mark = tuple(self.history_index.mark_of_work(str(plan.id)) for plan in phase.facts.plans)
         return self._derived.get((phase, mark), f"{phase.id} {name}", make)
-
-    def derive_from(self, basis: object, name: str, make: Callable[[], _Derived]) -> _Derived:
-        """Return `make()` for a basis, cached until the basis changes."""
-        return self._derived.get(basis, name, make)
 
     def absent_at(self, commit: str | None, paths: Iterable[str]) -> tuple[str, ...]:
         """Return which of some paths have no file in a commit, each once."""
@@ -232,22 +233,6 @@ class FactsReader:
             with suppress(YoloError):
                 self._configs[blob] = config_in(git_object.body, self._repository.root, "committed")
         return self._configs.get(blob)
-
-    def versions_of(self, path: str) -> Sequence[Version]:
-        """Return the versions of an artifact with rounds, as `VersionReader.versions_of`."""
-        return self._versions.versions_of(path)
-
-    def lines_at(self, path: str, blob: str) -> tuple[Mapping[str, Any], ...]:
-        """Return the records of an artifact as a commit has it; none when it is not valid."""
-        return self._artifacts.lines_at(path, blob)
-
-    def collect_work(self, filed: Sequence[Filed]) -> tuple[Work, ...]:
-        """Return the work on a phase's plans, as `WorkReader.collect_work`."""
-        return self._work.collect_work(filed)
-
-    def work_of_plan(self, plan: str) -> tuple[Work, ...]:
-        """Return the source commits of a plan."""
-        return self._work.work_of_plan(plan)
 
     def _phase(self, phase: PhaseId, filed: Sequence[Filed], switches: Switches) -> PhaseFacts:
         own = tuple(filed)
