@@ -21,8 +21,6 @@ class Guarded(NamedTuple):
     """What to do instead."""
     is_state: bool = False
     """Derived from committed history; teams without our state files write it themselves."""
-    source: str = "the documentation of the hosts"
-    """Section that defines the row."""
 
 
 GUARDED = (
@@ -30,7 +28,6 @@ GUARDED = (
         "the status of a department, which is written under its lock alone",
         (".dept-status-*", ".dept-lock-*"),
         "declare it with 'yolo-fs dept update DEPARTMENT --phase N --status … --step …'",
-        source="the reference scripts",
     ),
     Guarded(
         "a sentinel, which follows from committed evidence and opens nothing when it is "
@@ -38,7 +35,6 @@ GUARDED = (
         (".handoff-*",),
         "write the artifacts that the gate asks for; 'yolo-fs gate why NAME --phase N' "
         "names each that is missing",
-        source="the reference scripts",
     ),
     Guarded(
         "the state of the project, which follows from committed artifacts",
@@ -46,7 +42,6 @@ GUARDED = (
         "sign the phase off with 'yolo-fs phase sign-off N --as lead'; any other step moves it by "
         "its own artifact, and 'yolo-fs workflow next --phase N' names that",
         is_state=True,
-        source="document 002 (Resume Protocol)",
     ),
     Guarded(
         "a state file, which follows from committed artifacts",
@@ -54,13 +49,11 @@ GUARDED = (
         "write the artifact of the step, and the state follows; "
         "'yolo-fs workflow check STEP --phase N' names each piece that is missing",
         is_state=True,
-        source="document 002 (Resume Protocol)",
     ),
     Guarded(
         "the state of an escalation, which its log decides",
         (".escalation-state.json", ".escalation-resolution-*"),
         "use 'yolo-fs escalate open', 'raise' or 'resolve'",
-        source="the reference scripts",
     ),
 )
 
