@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.adoption import AdoptedFile, Readiness, TeamWord
-from yolo_fs.artifacts.catalogue import Kind, artifact_of
+from yolo_fs.artifacts.catalogue import artifact_of
 from yolo_fs.artifacts.classify import (
     PLAN_SUFFIX,
     SUMMARY_SUFFIX,
@@ -28,7 +28,7 @@ from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.checking.validate import STDIN, CheckedFile, Validator
 from yolo_fs.core.credentials import redact
 from yolo_fs.core.reasons import Finding, Reason, YoloError, errors, safe
-from yolo_fs.schemas.layout import Format, is_skeleton
+from yolo_fs.schemas.layout import is_skeleton
 from yolo_fs.system.files import Content, names_in, read
 from yolo_fs.system.readers import read_lines
 from yolo_fs.system.store import write_atomic
@@ -58,7 +58,7 @@ class Fixed(NamedTuple):
 def fix(validator: Validator, file: CheckedFile, full: str, *, write: bool) -> Fixed:
     """Repair a file that was checked; `full`: its absolute path."""
     after = file.data
-    if file.kind and file.data and not is_skeleton(file.data) and _is_repairable(file.kind):
+    if file.kind and file.data and not is_skeleton(file.data):
         before = validator.with_records(full, file.data)
         after = mended(before, file.kind, correction_of(full, validator.aliases)) or before
     judged = validator.again(full, file.path, after) if after != file.data else file
@@ -211,12 +211,6 @@ def _place_of(full: str) -> Place | None:
     location = in_tree(full)
     place = classify(location.path) if location else None
     return place or place_of_name(os.path.basename(full))
-
-
-def _is_repairable(kind: Kind) -> bool:
-    return kind.format in (
-        Format.JSON, Format.JSONL, Format.TEXT, Format.TOON, Format.FRONT_MATTER,
-    )  # fmt: skip
 
 
 def _add_questions(file: CheckedFile) -> tuple[Finding, ...]:
