@@ -24,7 +24,7 @@ from yolo_fs.evidence.facts import Filed, PhaseFacts
 from yolo_fs.phase.gate_status import GateStatus
 from yolo_fs.phase.phase import Phase, Phases
 from yolo_fs.phase.progress import DepartmentStatus, StepStanding
-from yolo_fs.phase.waves import Routing, dispatched, waves
+from yolo_fs.phase.waves import dispatched, waves
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.gates import GATE_BY_NAME, GATE_TIMEOUT_MINUTES
 from yolo_fs.protocol.workflow import STEP_BY_KEY
@@ -220,7 +220,7 @@ def orchestration(phase: Phase, before: Mapping[str, Any] | None) -> dict[str, A
     first = {
         "phase": facts.phase.number,
         "multi_dept": facts.switches.several_departments,
-        "workflow": _dispatched(facts).workflow,
+        "workflow": dispatched(facts.switches).workflow,
         "departments": {
             status.department.value: _department(facts, status) for status in _sort_by_wave(phase)
         },
@@ -243,13 +243,9 @@ def _find_start_s(facts: PhaseFacts) -> int:
     return min(_moments(facts.filed) or present, default=facts.at_s)
 
 
-def _dispatched(facts: PhaseFacts) -> Routing:
-    return dispatched(facts.switches)
-
-
 def _waves(facts: PhaseFacts) -> list[dict[str, Any]]:
     """Return which Leads are spawned together, in order, and the gate behind each wave."""
-    all_waves = waves(_dispatched(facts))
+    all_waves = waves(dispatched(facts.switches))
     return [
         {"id": number, "depts": [dept.value for dept in wave.departments], "gate": wave.gate}
         for number, wave in enumerate(all_waves, 1)
