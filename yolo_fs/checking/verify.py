@@ -38,8 +38,8 @@ from yolo_fs.core.reasons import Finding, Reason, YoloError, errors, shortened
 from yolo_fs.git.history import LoggedCommit, log
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.workflow import Trailer
-from yolo_fs.system.files import names_in
 from yolo_fs.workspace.own_files import HOOKS
+from yolo_fs.workspace.planning_tree import phases_in
 from yolo_fs.workspace.settings import Settings
 
 HEAD = "HEAD"
@@ -280,7 +280,7 @@ def _find_likely_subjects(root: str) -> tuple[list[str], str]:
     prescribed: list[str] = []
     names = sorted(glob(f"{root}/{PLANNING_ROOT}/phases/*/*.plan.jsonl"))
     places = [place for name in names if (place := classify(os.path.relpath(name, root)))]
-    numbers = sorted(folder[:2] for folder in _phases(root))
+    numbers = [phase.number for phase in phases_in(root)]
     for artifact in ARTIFACTS:
         for subject in artifact.subjects:
             gaps = [
@@ -294,10 +294,6 @@ def _find_likely_subjects(root: str) -> tuple[list[str], str]:
     if places:
         scope = str(places[-1].plan)
     return list(dict.fromkeys(prescribed)), scope
-
-
-def _phases(root: str) -> list[str]:
-    return [name for name in names_in(f"{root}/{PLANNING_ROOT}/phases") if name[:2].isdigit()]
 
 
 def _fill_template(template: str, gaps: Mapping[str, str]) -> str:
