@@ -17,7 +17,7 @@ import pytest
 from yolo_fs.artifacts.handoff_names import HANDOFF_FOLDER, instant, read_name
 from yolo_fs.checking.envelopes import ProductHandoffs
 from yolo_fs.checking.snapshots import WorkTree
-from yolo_fs.core.reasons import Exit, Reason, YoloError, errors
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors
 from yolo_fs.git.repository import Repository
 from yolo_fs.handoff_service.write import WrittenEnvelope, choose, send
 from yolo_fs.handoffs.envelopes import mentioned_files, read, right_name
@@ -40,6 +40,10 @@ class Project:
         self.handoffs = ProductHandoffs(
             WorkTree(self.repository.root, 8 << 20), load(self.repository.root), NOW
         )
+
+    def check(self, path: str) -> tuple[Finding, ...]:
+        """Return everything that is wrong with a handoff of the project."""
+        return self.handoffs.examine(path, (self.root / path).read_bytes())
 
     def git(self, *arguments: str) -> str:
         identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
@@ -138,7 +142,7 @@ def test_a_product_is_handed_from_agent_to_agent_and_one_that_fails_is_retried(
     for value, attempt, percent, doing in RUN_OF_THE_PRODUCT:
         written = project.send(value)
         assert (written.findings, written.attempt, written.is_new) == ((), attempt, True)
-        assert project.handoffs.check(written.path) == ()
+        assert project.check(written.path) == ()
         bar = BARS.get(percent, "#" * 20)
         assert project.line() == BAR.format(bar, percent, percent // 20, doing)
         if value is FAILED:
@@ -161,7 +165,7 @@ def assert_history_is_whole(project: Project) -> None:
         finding
         for path in tracked
         if path.startswith(HANDOFF_FOLDER)
-        for finding in project.handoffs.check(path)
+        for finding in project.check(path)
     ] == []
     assert project.handoffs.session(SESSION).findings == ()
 
@@ -362,7 +366,7 @@ def test_a_written_handoff_is_readable_by_all_and_whole(project: Project) -> Non
 )
 def test_a_misnamed_handoff_is_a_finding_with_its_right_name(project: Project, name: str) -> None:
     project.file(f"{HANDOFF_FOLDER}/{name}", json.dumps(step(2)).encode() + b"\n")
-    (finding,) = project.handoffs.check(f"{HANDOFF_FOLDER}/{name}")
+    (finding,) = project.check(f"{HANDOFF_FOLDER}/{name}")
     assert (finding.reason, finding.path) == (Reason.NAME_MISMATCH, f"{HANDOFF_FOLDER}/{name}")
     assert (
         finding.expected
@@ -466,7 +470,7 @@ def test_names_that_are_not_utf8_are_read_like_others(project: Project) -> None:
         file.write(json.dumps(step(1)).encode() + b"\n")
     project.file("inputs/trap_counts_2025.csv")
     (one,) = project.handoffs.session(SESSION).session.sent
-    assert told(project.handoffs.check(one.path)) == [(Reason.NAME_MISMATCH, "")]
+    assert told(project.check(one.path)) == [(Reason.NAME_MISMATCH, "")]
 
 
 @pytest.mark.parametrize("evil", ["../../etc/passwd", "/etc/passwd", "documents/../../x", "a\x00b"])

@@ -125,11 +125,6 @@ class ProductHandoffs:
         yield from self._absent(sent)
         yield from located(faults_among(sent, session), sent.path)
 
-    def check(self, path: str) -> tuple[Finding, ...]:
-        """Return everything that is wrong with an envelope of the project."""
-        data = self.snapshot.content(path)
-        return (data,) if isinstance(data, Finding) else self.examine(path, data)
-
     def _paths(self, session_id: str = "") -> Iterator[str]:
         """Yield the handoffs of a session, or of all; also every misnamed file, since only its
         content tells its session.
