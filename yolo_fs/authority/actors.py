@@ -409,15 +409,20 @@ def _explain_refusal(sender: Role, receiver: Role) -> str:
             " ".join(row.text for row in ROUTING_RULES[1:3])
             + f" {rule_of(ROUTING_RULES[2].source)}"
         )
-    if sender is Role.DEV:
-        return _rule(Rule.DEV_TO_SENIOR_ONLY)
-    if receiver is Role.ARCHITECT and sender in (Role.QA, Role.QA_CODE, Role.TESTER):
-        return _rule(Rule.QA_NOT_TO_ARCHITECT)
-    if receiver is Role.USER:
-        return _rule(Rule.OWNER_TO_USER_ONLY)
-    row = ESCALATES_BY_ROLE.get(sender)
-    note = f" {row.role.label}: {row.notes}." if row and "NEVER" in row.notes else ""
-    return f"{_rule(Rule.DIRECT_REPORT)}{note}"
+    rule, row = rule_broken(sender, receiver), ESCALATES_BY_ROLE.get(sender)
+    has_note = rule is Rule.DIRECT_REPORT and row is not None and "NEVER" in row.notes
+    note = f" {row.role.label}: {row.notes}." if row and has_note else ""
+    return f"{_rule(rule)}{note}"
+
+
+def rule_broken(role: Role | None, to: Role) -> Rule:
+    """Return the rule that a role breaks by turning to another that is not its direct report-to."""
+    if role is Role.DEV:
+        return Rule.DEV_TO_SENIOR_ONLY
+    if to is Role.USER:
+        return Rule.OWNER_TO_USER_ONLY
+    is_quality = role in (Role.QA, Role.QA_CODE, Role.TESTER)
+    return Rule.QA_NOT_TO_ARCHITECT if is_quality and to is Role.ARCHITECT else Rule.DIRECT_REPORT
 
 
 def may_escalate(sender: Actor, receiver: Actor, *, is_fail: bool = False) -> AccessDecision:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, place_of_name
 from yolo_fs.artifacts.naming import entries_in, purpose_of, undone_by
+from yolo_fs.authority.actors import mode_of
 from yolo_fs.checking.snapshots import WorkTree
 from yolo_fs.core.ids import SHORT, EscalationId, PhaseId, TaskRef
 from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, errors, safe, shortened
@@ -39,7 +40,6 @@ from yolo_fs.escalations.log import (
     EscalationStage,
     LogEntry,
     departments_among,
-    mode_of,
     station,
 )
 from yolo_fs.escalations.machine import advance, begin, wanting
@@ -117,14 +117,14 @@ class PhaseLog:
 
     def read(self, data: bytes, written_at: datetime, stamps: Sequence[object]) -> PhaseEscalations:
         """Return the escalations of a log with this content."""
-        return self._read(read_lines(data, self.path, self._limits), written_at, stamps)
+        return self._read(read_lines(data, self.path, self._settings.limits), written_at, stamps)
 
     def _read(
         self, reading: Reading, written_at: datetime | None, stamps: Sequence[object]
     ) -> PhaseEscalations:
         entries, wrong = self._read_entries()
         known = EscalationLog(
-            mode=mode_of(several=Switches(self._settings.config).several_departments),
+            mode=mode_of(Switches(self._settings.config)),
             rules=self._settings.config.escalation,
             lines=tuple(record.value for record in reading.records),
             entries=entries,
@@ -133,10 +133,6 @@ class PhaseLog:
             numbers=tuple(record.line for record in reading.records),
         )
         return PhaseEscalations(self.phase, stamps, known, (*errors(reading.findings), *wrong))
-
-    @property
-    def _limits(self) -> Limits:
-        return self._settings.limits
 
     def _states(self) -> tuple[str, str]:
         return f"{self.folder}/{ENTRIES}", f"{PLANNING_ROOT}/{ENTRIES}"
@@ -152,7 +148,7 @@ class PhaseLog:
             if isinstance(content, Finding):
                 wrong += () if content.reason is Reason.FILE_MISSING else (content,)
                 continue
-            reading = read_object(content.data, path, self._limits)
+            reading = read_object(content.data, path, self._settings.limits)
             wrong += errors(reading.findings)
             if reading.records and reading.records[0].value.get("phase") == int(self.phase.number):
                 self._entries = entries_in(reading.records[0].value)

@@ -19,6 +19,7 @@ from yolo_fs.core.ids import EscalationId
 from yolo_fs.core.reasons import Finding
 from yolo_fs.core.timestamps import moment, untimely
 from yolo_fs.escalations.log import (
+    EARLIEST,
     ENTRIES,
     LOG,
     EscalationLog,
@@ -34,8 +35,6 @@ from yolo_fs.escalations.machine import advance, begin
 from yolo_fs.evidence.facts import PhaseFacts
 from yolo_fs.protocol.departments import Dept, Role
 from yolo_fs.protocol.escalation import LEVELS
-
-EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Timeout(NamedTuple):

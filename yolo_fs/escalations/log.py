@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.naming import entries_in
 from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.authority.actors import mode_of
 from yolo_fs.core.ids import EscalationId, TaskRef
 from yolo_fs.core.reasons import Finding, safe
 from yolo_fs.core.timestamps import iso, moment
@@ -37,6 +38,9 @@ from yolo_fs.schemas.config import EscalationRules
 
 LOG = "escalation.jsonl"
 ENTRIES = ".execution-state.json"
+
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+"""The time of what has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +92,13 @@ def logged(facts: PhaseFacts) -> EscalationLog:
     filed = facts.of_kind("escalation")
     at_s = max((artifact.at_s for artifact in filed), default=0)
     return EscalationLog(
-        mode=mode_of(several=facts.switches.several_departments),
+        mode=mode_of(facts.switches),
         rules=facts.switches.config.escalation,
         lines=tuple(line for artifact in filed for line in artifact.lines),
         entries=entries_in(facts.execution_state()),
         written_at=datetime.fromtimestamp(at_s, UTC) if at_s else None,
         departments=departments_of(facts),
     )
-
-
-def mode_of(*, several: bool) -> Mode:
-    """Return the mode of a company with one or several departments."""
-    return Mode.MULTI if several else Mode.SINGLE
 
 
 def departments_of(facts: PhaseFacts) -> dict[str, tuple[Dept, ...]]:

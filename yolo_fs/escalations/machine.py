@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 
+from yolo_fs.authority.actors import rule_broken
 from yolo_fs.core.reasons import Finding, Level, Reason
 from yolo_fs.escalations.log import (
+    EARLIEST,
     LOG,
     OVER,
     EscalationLog,
@@ -27,16 +28,6 @@ from yolo_fs.protocol.escalation import CHAINS, ESCALATES_BY_ROLE, RULES, Rule
 from yolo_fs.protocol.roster import department_said, meant_agent
 
 _RULE = {row.rule: row for row in RULES}
-
-
-def rule_broken(role: Role | None, to: Role) -> Rule:
-    """Return the rule that a role breaks by turning to another that is not its direct report-to."""
-    if role is Role.DEV:
-        return Rule.DEV_TO_SENIOR_ONLY
-    if to is Role.USER:
-        return Rule.OWNER_TO_USER_ONLY
-    is_quality = role in (Role.QA, Role.QA_CODE, Role.TESTER)
-    return Rule.QA_NOT_TO_ARCHITECT if is_quality and to is Role.ARCHITECT else Rule.DIRECT_REPORT
 
 
 def whom_to_ask(escalation: EscalationProgress) -> str:
@@ -89,7 +80,6 @@ Step = tuple[EscalationProgress, tuple[Finding, ...]]
 """The escalation (the same value if the line was refused), and the findings about the line."""
 
 _CHAIN = {chain.mode: chain for chain in CHAINS}
-_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def path_of(role: Role | None, mode: Mode) -> tuple[Role, ...]:
@@ -125,8 +115,8 @@ def begin(first: LogEntry, known: EscalationLog, department: Dept, *, is_known: 
         holder=path[1],
         attempt=1,
         round_trips=0,
-        opened_at=_NEVER,
-        since=_NEVER,
+        opened_at=EARLIEST,
+        since=EARLIEST,
         deadline=None,
         reminded=False,
         decision="",
