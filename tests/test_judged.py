@@ -11,7 +11,8 @@ from tests.support import phases
 from tests.support.settings import config_from
 from yolo_fs.evidence.facts import PhaseFacts, Switches, Version, Work, plans_of
 from yolo_fs.evidence.judged import came_later
-from yolo_fs.loops.repairs import ACCEPTED, known_for_loops, reviews_of, stage_of
+from yolo_fs.loops.facts import loop_facts
+from yolo_fs.loops.repairs import ACCEPTED, reviews_of, stage_of
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import fold
 from yolo_fs.protocol.departments import Dept
@@ -198,7 +199,7 @@ def test_a_plan_accepted_on_a_branch_beside_its_last_review_is_not_accepted() ->
         (known, True),
         (replace(known, unseen={at + 1: frozenset({at})}), False),
     ):
-        loops = known_for_loops(beside)
+        loops = loop_facts(beside)
         (review,) = reviews_of(loops, plan)
         assert (stage_of(loops, plan, [review]).state == ACCEPTED) is is_accepted
 

@@ -23,8 +23,8 @@ from yolo_fs.escalations.fold import as_committed
 from yolo_fs.escalations.lines import EscalationRequest, opened, raised, resolved
 from yolo_fs.escalations.log import EscalationProgress, EscalationStage, logged
 from yolo_fs.evidence.facts import Filed, PhaseFacts, SourceCommit, Switches, Version, Work
+from yolo_fs.loops.facts import loop_facts
 from yolo_fs.loops.rounds import exhausted
-from yolo_fs.phase.phase import loop_facts
 from yolo_fs.phase.progress import Next
 from yolo_fs.progress.board import PhaseBoard
 from yolo_fs.protocol.departments import Dept

@@ -26,7 +26,7 @@ from yolo_fs.compat.script_io import (
 )
 from yolo_fs.core.ids import PhaseId, PlanId
 from yolo_fs.core.reasons import Reason, YoloError
-from yolo_fs.phase.waves import section
+from yolo_fs.evidence.facts import section
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY
 from yolo_fs.system.store import SHARED, write_json
 

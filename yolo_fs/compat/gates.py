@@ -28,7 +28,8 @@ from yolo_fs.compat.script_io import (
 )
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import YoloError, safe
-from yolo_fs.phase.waves import Routing, routing, section, waves
+from yolo_fs.evidence.facts import section
+from yolo_fs.phase.waves import Routing, routing, waves
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, PREFIXES, WORKING, WORKING_NAMES, Dept
 from yolo_fs.protocol.gates import (
     GATE_BY_NAME,

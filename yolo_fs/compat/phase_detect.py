@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from yolo_fs.compat.script_io import Folder
 from yolo_fs.core.ids import NAME
 from yolo_fs.core.reasons import YoloError, safe
-from yolo_fs.phase.waves import section
+from yolo_fs.evidence.facts import section
 
 ROOT = ".yolo-planning"
 _PLACEHOLDER = b"{project-description}"

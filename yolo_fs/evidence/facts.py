@@ -403,6 +403,12 @@ def _plan(filed: Filed) -> Plan:
     )
 
 
+def section(content: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return a section of a configuration or state; empty when it is absent or no object."""
+    part = content.get(key)
+    return part if isinstance(part, dict) else {}
+
+
 def texts(value: object) -> tuple[str, ...]:
     """Return the strings in a list; other items are ignored."""
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()

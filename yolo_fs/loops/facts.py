@@ -246,3 +246,8 @@ class LoopFacts:
                 and (department is None or is_work_of(work, department, plans_of(self.phase)))
             ):
                 yield work
+
+
+def loop_facts(facts: PhaseFacts) -> LoopFacts:
+    """Return the input of the loops, as of the commit's own time."""
+    return LoopFacts(facts, facts.at_s, facts.versions, facts.work)

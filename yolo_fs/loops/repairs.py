@@ -29,7 +29,7 @@ from yolo_fs.evidence.facts import (
     touches,
 )
 from yolo_fs.evidence.judged import came_later, later_than
-from yolo_fs.loops.facts import DecidedFact, Loop, LoopFacts, LoopProgress, Metrics
+from yolo_fs.loops.facts import DecidedFact, Loop, LoopFacts, LoopProgress, Metrics, loop_facts
 from yolo_fs.protocol.decisions import ACCEPT, ACCEPT_RISK
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role, name_in
 from yolo_fs.protocol.gates import CHANGE_CLASSES, QA_REMEDIES, REVIEW_REMEDIES, Weight
@@ -322,11 +322,6 @@ def was_escalated(facts: LoopFacts, plan: Plan, to: Role, since_s: int = 0) -> b
     )
 
 
-def known_for_loops(facts: PhaseFacts) -> LoopFacts:
-    """Return the input of the loops, for rules that ask for no time."""
-    return LoopFacts(facts, 0, facts.versions, facts.work)
-
-
 def unfinished_reviews(
     facts: PhaseFacts, department: Dept | None
 ) -> Iterator[tuple[str, str, str]]:
@@ -335,7 +330,7 @@ def unfinished_reviews(
     Every verdict line counts, not only the first (docs/dev/sources.md#c21). A plan's last verdict
     is the one in force. Withdrawing a plan withdraws its review, too.
     """
-    known = known_for_loops(facts)
+    known = loop_facts(facts)
     lines = [line for filed in facts.of_kind("code-review", department) for line in filed.lines]
     plans = {str(plan.id): plan for plan in plans_of(facts, department)}
     for plan in dict.fromkeys(str(line.get("plan")) for line in lines if "r" in line):
@@ -454,7 +449,7 @@ def passed_without_answer(facts: PhaseFacts, department: Dept) -> PassedAudit | 
     """Return the audit that no longer says FAIL, though nothing was changed and the user was not
     asked; None for none. Security stops a phase and does not let it go on.
     """
-    known = known_for_loops(facts)
+    known = loop_facts(facts)
     audits = sorted(known.of("security-audit", department), key=lambda audit: audit.order)
     failed = [audit for audit in audits if any(line.get("r") == "FAIL" for line in audit.lines)]
     last = audits[-1] if audits else None
@@ -614,6 +609,8 @@ def _gate(
     return replace(progress, state=LIMIT_REACHED, rounds_left=0, next=senior, what=what)
 
 
+PATCH_MOST = int(LIMIT_BY_KEY["delivery.max_patch_cycles"].value)
+MAJOR_MOST = int(LIMIT_BY_KEY["delivery.max_major_cycles"].value)
 PATCH_TASKS = 2
 """Tasks that a patch may have at most."""
 
@@ -664,14 +661,14 @@ def route_of_verdict(facts: PhaseFacts) -> Routed | None:
     if decisions[-1] == "approve":
         is_late = any(came_later(facts, "po-qa-verdict", None))
         return Routed("owner", _DELIVERED) if not is_late and owner_lacks(facts) else None
-    is_left = decisions.count("patch") <= _limit("delivery.max_patch_cycles")
-    if decisions[-1] == "patch" and is_left and not has_patch_failed(known_for_loops(facts)):
+    is_left = decisions.count("patch") <= PATCH_MOST
+    if decisions[-1] == "patch" and is_left and not has_patch_failed(loop_facts(facts)):
         task = f"patch_request: at most {PATCH_TASKS} tasks"
         return Routed(
             name_in(Role.SENIOR, str(verdicts[-1].get("target_dept"))),
             ("po-qa-verdict.jsonl", task),
         )
-    if decisions.count("major") <= _limit("delivery.max_major_cycles"):
+    if decisions.count("major") <= MAJOR_MOST:
         items = texts(verdicts[-1].get("re_scope_items"))
         return Routed(
             "po",
@@ -684,7 +681,3 @@ def route_of_verdict(facts: PhaseFacts) -> Routed | None:
 
 
 _DELIVERED = ("po-qa-verdict.jsonl", "integration-gate-result.jsonl")
-
-
-def _limit(name: str) -> int:
-    return int(LIMIT_BY_KEY[name].value)

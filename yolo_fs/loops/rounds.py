@@ -13,11 +13,13 @@ from yolo_fs.core.ids import PlanId, TaskRef
 from yolo_fs.escalations.fold import as_committed
 from yolo_fs.escalations.lines import EscalationRequest
 from yolo_fs.escalations.log import EscalationProgress
-from yolo_fs.evidence.facts import Plan, is_blocking, plans_of
+from yolo_fs.evidence.facts import Plan, is_blocking, plans_of, section
 from yolo_fs.loops.facts import Loop, LoopFacts, LoopProgress
 from yolo_fs.loops.repairs import (
     ESCALATED,
     LIMIT_REACHED,
+    MAJOR_MOST,
+    PATCH_MOST,
     code_reviews,
     end_of_security_fail,
     gate_remediations,
@@ -29,8 +31,6 @@ from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role, name_in
 from yolo_fs.protocol.gates import QA_REMEDIES
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY
 
-_PATCH_MOST = int(LIMIT_BY_KEY["delivery.max_patch_cycles"].value)
-_MAJOR_MOST = int(LIMIT_BY_KEY["delivery.max_major_cycles"].value)
 PATCH_FAILED = "patch failed"
 PATCHES_USED_UP = "patches used up"
 CLARIFIED_AGAIN = "clarified again"
@@ -123,14 +123,14 @@ def _progress_of_patch(
     facts: LoopFacts, last: tuple[Mapping[str, Any], int], count: int
 ) -> LoopProgress:
     line, order = last
-    left = max(0, _PATCH_MOST - count)
+    left = max(0, PATCH_MOST - count)
     target = str(line.get("target_dept") or "")
     if line.get("verdict") != "patch":
         return LoopProgress(
             Loop.PATCH, target or "delivery", f"ended by {line.get('verdict')}", count, left
         )
     what = "If patch fails, escalate to Major path"
-    if count > _PATCH_MOST:
+    if count > PATCH_MOST:
         return LoopProgress(Loop.PATCH, target, PATCHES_USED_UP, count, 0, Role.PO, what)
     if has_patch_failed(facts):
         return LoopProgress(Loop.PATCH, target, PATCH_FAILED, count, 0, Role.PO, what)
@@ -175,11 +175,11 @@ def _progress_of_major(
     facts: LoopFacts, last: tuple[Mapping[str, Any], int], count: int
 ) -> LoopProgress:
     line, order = last
-    left = max(0, _MAJOR_MOST - count)
+    left = max(0, MAJOR_MOST - count)
     if line.get("verdict") != "major":
         ended = f"ended by {line.get('verdict')}"
         return LoopProgress(Loop.MAJOR, "delivery", ended, count, left)
-    if count > _MAJOR_MOST:
+    if count > MAJOR_MOST:
         owner = Role.OWNER if facts.phase.switches.several_departments else Role.GO
         return LoopProgress(
             Loop.MAJOR, "delivery", "re-scoping used up", count, 0, owner, "asks the user"
@@ -211,10 +211,9 @@ first."""
 
 def _progress_of_feedback(facts: LoopFacts) -> Iterator[LoopProgress]:
     """Yield the rounds of user feedback, as the execution state counts them."""
-    steps = facts.phase.execution_state().get("steps")
-    entry = steps.get("delivery") if isinstance(steps, dict) else None
-    count = entry.get("feedback_rounds", 0) if isinstance(entry, dict) else 0
-    if not isinstance(entry, dict) or not count:
+    entry = section(section(facts.phase.execution_state(), "steps"), "delivery")
+    count = entry.get("feedback_rounds", 0)
+    if not count:
         return
     left = max(0, _FEEDBACK_MOST - count)
     if entry.get("status") == "complete":

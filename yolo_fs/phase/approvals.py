@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from yolo_fs.evidence.facts import PhaseFacts
 from yolo_fs.evidence.judged import later_than
-from yolo_fs.loops.repairs import known_for_loops
+from yolo_fs.loops.facts import loop_facts
 from yolo_fs.protocol.decisions import APPROVE
 from yolo_fs.protocol.departments import Dept, Role
 from yolo_fs.protocol.gates import APPROVAL_GATES, ApprovalGate
@@ -39,7 +39,7 @@ def lack_of(gate: ApprovalGate) -> str:
 
 
 def _asks(facts: PhaseFacts, department: Dept, gate: ApprovalGate) -> bool:
-    known = known_for_loops(facts)
+    known = loop_facts(facts)
     verdicts = [
         (known.history(filed)[-1], filed.position)
         for kind in gate.kinds

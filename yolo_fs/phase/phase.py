@@ -35,7 +35,7 @@ from yolo_fs.evidence.facts import (
 )
 from yolo_fs.evidence.judged import INTEGRATED, came_together, changed_after_sign_off
 from yolo_fs.handoffs.contents import faults_of_handoffs, handoff_into
-from yolo_fs.loops.facts import Loop, LoopFacts, LoopProgress
+from yolo_fs.loops.facts import Loop, LoopProgress, loop_facts
 from yolo_fs.loops.repairs import (
     ESCALATED,
     RISK_ACCEPTED,
@@ -598,11 +598,6 @@ def asked_by_gate(gate: GateStatus, at: int = 0) -> Next:
 def _lacks_task(turn: Next) -> bool:
     """Return whether a department has to implement, but all of its plans wait for others."""
     return turn.step == "implementation" and not turn.task
-
-
-def loop_facts(facts: PhaseFacts) -> LoopFacts:
-    """Return the input of the loops, as of the commit's own time."""
-    return LoopFacts(facts, facts.at_s, facts.versions, facts.work)
 
 
 _OF_VERDICT = ("po-qa-verdict.jsonl", *STEP_BY_KEY["delivery"].inputs)

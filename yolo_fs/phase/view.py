@@ -19,6 +19,7 @@ from yolo_fs.evidence.facts import (
     failures_of,
     plan_progress,
     plans_of,
+    section,
     texts,
     unreadable,
     withdrawn_from,
@@ -152,9 +153,8 @@ def _is_outside_route(view: View, step: Step) -> bool:
 
 def _declared(view: View, step: Step) -> str | None:
     """Return why the committed execution state skips the step, where somebody decided so."""
-    steps = view.facts.execution_state().get("steps")
-    entry = steps.get(step.key) if isinstance(steps, dict) else None
-    if not isinstance(entry, dict) or entry.get("status") != "skipped":
+    entry = section(section(view.facts.execution_state(), "steps"), step.key)
+    if entry.get("status") != "skipped":
         return None
     reason = str(entry.get("reason", ""))
     return None if reason.startswith(BY_RULE) else reason

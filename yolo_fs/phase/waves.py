@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from yolo_fs.evidence.facts import Switches
+from yolo_fs.evidence.facts import Switches, section
 from yolo_fs.protocol.departments import (
     BACKEND_ONLY,
     PARALLEL,
@@ -122,12 +122,6 @@ def waves(route: Routing) -> tuple[Wave, ...]:
     """Return the waves of departments with the gate behind each."""
     *groups, last = (tuple(row.name for row in group) for group in route.groups)
     return (*(Wave(group, _gate(group[0])) for group in groups), Wave(last, _gate(None)))
-
-
-def section(config: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return a section of the configuration; empty when it is absent or no object."""
-    part = config.get(key)
-    return part if isinstance(part, dict) else {}
 
 
 def _is_on(value: object) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.core.timestamps import iso
 from yolo_fs.escalations.fold import NextEntries, claims_of, confirmed_statuses, next_entries
-from yolo_fs.evidence.facts import Filed, PhaseFacts
+from yolo_fs.evidence.facts import Filed, PhaseFacts, section
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import PhaseStatus, StepStanding, StepStatus
 from yolo_fs.phase.view import BY_RULE, DECLARED_SKIP
@@ -42,7 +42,7 @@ def next_execution_state(phase: Phase, before: Mapping[str, Any] | None) -> dict
     """
     facts, progress, old = phase.facts, phase.progress, dict(before or {})
     targets = {target.step.key: target for target in _derive_targets(phase, old)}
-    written = _steps_of(old)
+    written = section(old, "steps")
     escalated = next_entries(facts, before)
     due = [
         key
@@ -51,9 +51,9 @@ def next_execution_state(phase: Phase, before: Mapping[str, Any] | None) -> dict
     ]
     now, later = (due[:1], due[1:]) if escalated.change is None else ([], due)
     steps = {
-        key: _joined(_entry_of(written, key), target)
+        key: _joined(section(written, key), target)
         if key not in later
-        else _entry_of(written, key) or _PENDING
+        else section(written, key) or _PENDING
         for key, target in targets.items()
         if key not in LAZY or key in written or (target.status != "pending" and key not in later)
     }
@@ -82,9 +82,7 @@ def _content(
         "phase_name": old.get("phase_name") or str(facts.phase),
         "status": "complete" if is_over else "running",
         "started_at": old.get("started_at") or iso(_begin(facts)),
-        **(
-            {"completed_at": _entry_of(shown, "signoff").get("completed_at", "")} if is_over else {}
-        ),
+        **({"completed_at": section(shown, "signoff").get("completed_at", "")} if is_over else {}),
         "step": reached,
         "wave": int(min(waves or every or [1])),
         "total_waves": int(max(every or [1])),
@@ -121,7 +119,7 @@ def _derive_targets(phase: Phase, old: Mapping[str, Any]) -> Iterator[_Target]:
     reached = True
     for step in STEPS:
         statuses = _statuses_of(phase.progress, step)
-        status = _standing(statuses, recorded_status=_status(_steps_of(old), step.key))
+        status = _standing(statuses, recorded_status=_status(section(old, "steps"), step.key))
         if status == "skipped" and not reached and not statuses[0].by.startswith(DECLARED_SKIP):
             status = "pending"  # a rule skips a step when its turn comes, not before
         reached = reached and (status in PASSED or not step.blocking)
@@ -209,8 +207,8 @@ def _claims_in(old: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield what the file claims to be done: only a claim can be ahead of the evidence."""
     if old.get("status") == "complete":
         yield "status", "complete"
-    for key in _steps_of(old):
-        if (status := _status(_steps_of(old), key)) != "pending":
+    for key in section(old, "steps"):
+        if (status := _status(section(old, "steps"), key)) != "pending":
             yield f"steps.{key}", status
     for plan in old.get("plans") or ():
         if isinstance(plan, dict) and plan.get("status") == "complete":
@@ -229,15 +227,5 @@ def _derived(
     }
 
 
-def _steps_of(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    steps = content.get("steps")
-    return steps if isinstance(steps, dict) else {}
-
-
-def _entry_of(steps: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    entry = steps.get(key)
-    return entry if isinstance(entry, dict) else {}
-
-
 def _status(steps: Mapping[str, Any], key: str) -> str:
-    return str(_entry_of(steps, key).get("status", "pending"))
+    return str(section(steps, key).get("status", "pending"))
