@@ -16,9 +16,7 @@ from yolo_fs.core.timestamps import moment
 from yolo_fs.evidence.facts import Filed, PhaseFacts, plan_progress, texts
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 
-Located = tuple[int, Fault]
-"""Number of a record, from 1, and a false statement in it."""
-
+_Line = Mapping[str, Any]
 _ENTRIES = re.compile(
     r"(?P<file>\S+\.jsonl) entr(?:y|ies) (?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?"
 )
@@ -30,12 +28,13 @@ _NAMES = ("id", "name", "component", "endpoint")
 
 def faults_of_handoffs(facts: PhaseFacts) -> tuple[Finding, ...]:
     """Return every statement in a phase's handoffs that the branch does not support."""
-    checks = [(check, filed) for kind, check in _CHECKS.items() for filed in facts.of_kind(kind)]
-    return tuple(
-        fault.as_finding(filed.place.path, line)
-        for check, filed in checks
-        for line, fault in check(facts, filed)
-    )
+    findings: list[Finding] = []
+    for kind, check in _CHECKS.items():
+        for filed in facts.of_kind(kind):
+            for number, line in enumerate(filed.lines, 1):
+                faults = check(facts, filed, line)
+                findings += [fault.as_finding(filed.place.path, number) for fault in faults]
+    return tuple(findings)
 
 
 PHASE_HANDOFF = "phase-handoff"
@@ -58,18 +57,14 @@ def handoff_into(phase: PhaseId, filed: Iterable[Filed]) -> str:
     return max((artifact.place.path for artifact in leading), default="")
 
 
-def _check_phase_handoff(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
-    for number, line in enumerate(filed.lines, 1):
-        faults = (
-            *_named_files(facts, filed, line),
-            *_research(facts, filed, line),
-            *_counts(facts, line),
-            *_unfinished(facts),
-        )
-        yield from ((number, fault) for fault in faults)
+def _check_phase_handoff(facts: PhaseFacts, filed: Filed, line: _Line) -> Iterator[Fault]:
+    yield from _named_files(facts, filed, line)
+    yield from _research(facts, filed, line)
+    yield from _counts(facts, line)
+    yield from _unfinished(facts)
 
 
-def _research(facts: PhaseFacts, filed: Filed, line: Mapping[str, Any]) -> Iterator[Fault]:
+def _research(facts: PhaseFacts, filed: Filed, line: _Line) -> Iterator[Fault]:
     for position, reference in enumerate(texts(line.get("research_refs"))):
         spelled = _ENTRIES.match(reference)
         if spelled is None:
@@ -86,7 +81,7 @@ def _research(facts: PhaseFacts, filed: Filed, line: Mapping[str, Any]) -> Itera
             )
 
 
-def _counts(facts: PhaseFacts, line: Mapping[str, Any]) -> Iterator[Fault]:
+def _counts(facts: PhaseFacts, line: _Line) -> Iterator[Fault]:
     """Compare the counts with the log as of the handoff; later stations do not count."""
     written = moment(line.get("dt"))
     latest: dict[Any, Any] = {}
@@ -115,17 +110,13 @@ def _unfinished(facts: PhaseFacts) -> Iterator[Fault]:
         )
 
 
-def _check_dept_handoff(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
-    for number, line in enumerate(filed.lines, 1):
-        faults = (
-            *_named_files(facts, filed, line),
-            *_check_contracts(facts, filed, line),
-            *_departments(facts, line),
-        )
-        yield from ((number, fault) for fault in faults)
+def _check_dept_handoff(facts: PhaseFacts, filed: Filed, line: _Line) -> Iterator[Fault]:
+    yield from _named_files(facts, filed, line)
+    yield from _check_contracts(facts, filed, line)
+    yield from _departments(facts, line)
 
 
-def _check_contracts(facts: PhaseFacts, filed: Filed, line: Mapping[str, Any]) -> Iterator[Fault]:
+def _check_contracts(facts: PhaseFacts, filed: Filed, line: _Line) -> Iterator[Fault]:
     for position, contract in enumerate(line.get("contracts") or ()):
         spec = contract.get("spec") if isinstance(contract, dict) else None
         if isinstance(spec, str):
@@ -153,7 +144,7 @@ def _check_spec(facts: PhaseFacts, filed: Filed, spec: str, at: str) -> Iterator
         yield Fault(Reason.STATE_CONFLICT, at, message, "a contract whose specification is settled")
 
 
-def _departments(facts: PhaseFacts, line: Mapping[str, Any]) -> Iterator[Fault]:
+def _departments(facts: PhaseFacts, line: _Line) -> Iterator[Fault]:
     for key in ("from_dept", "to_dept"):
         if line.get(key) not in facts.switches.departments:
             message = f"department {line.get(key)} takes no part in this phase"
@@ -161,15 +152,8 @@ def _departments(facts: PhaseFacts, line: Mapping[str, Any]) -> Iterator[Fault]:
             yield Fault(Reason.STATE_CONFLICT, f"/{key}", message, active, level=Level.WARNING)
 
 
-def _check_design_handoff(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
-    specs = {name: line for line in facts.lines_of("component-specs") for name in names_of(line)}
-    for number, line in enumerate(filed.lines, 1):
-        yield from ((number, fault) for fault in _check_design_line(facts, filed, line, specs))
-
-
-def _check_design_line(
-    facts: PhaseFacts, filed: Filed, line: Mapping[str, Any], specs: Mapping[str, Mapping[str, Any]]
-) -> Iterator[Fault]:
+def _check_design_handoff(facts: PhaseFacts, filed: Filed, line: _Line) -> Iterator[Fault]:
+    specs = facts.ask(_map_specs)
     if component := line.get("component"):
         yield from _component(str(component), "/component", specs)
         return
@@ -187,7 +171,11 @@ def _check_design_line(
             )
 
 
-def _component(name: str, at: str, specs: Mapping[str, Mapping[str, Any]]) -> Iterator[Fault]:
+def _map_specs(facts: PhaseFacts) -> Mapping[str, _Line]:
+    return {name: spec for spec in facts.lines_of("component-specs") for name in names_of(spec)}
+
+
+def _component(name: str, at: str, specs: Mapping[str, _Line]) -> Iterator[Fault]:
     if name not in specs:
         known = shortened(sorted(specs), shown_by="component-specs.jsonl")
         yield Fault(
@@ -201,22 +189,16 @@ def _component(name: str, at: str, specs: Mapping[str, Mapping[str, Any]]) -> It
         yield Fault(Reason.STATE_CONFLICT, at, message, "a component that is ready")
 
 
-def _check_api_contracts(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
+def _check_api_contracts(facts: PhaseFacts, _filed: Filed, line: _Line) -> Iterator[Fault]:
     """A contract is implemented once built: at least one plan of the backend is proved done."""
-    if any(plan.is_done for plan in plan_progress(facts, DEFAULT_DEPARTMENT)):
-        return
-    for number, line in enumerate(filed.lines, 1):
-        if line.get("status") == "implemented":
-            message = "implemented, but no plan of the backend is complete"
-            yield (
-                number,
-                Fault(
-                    Reason.STATE_CONFLICT, "/status", message, "agreed, until a summary proves it"
-                ),
-            )
+    if line.get("status") == "implemented" and not any(
+        plan.is_done for plan in plan_progress(facts, DEFAULT_DEPARTMENT)
+    ):
+        message = "implemented, but no plan of the backend is complete"
+        yield Fault(Reason.STATE_CONFLICT, "/status", message, "agreed, until a summary proves it")
 
 
-_CHECKS: Mapping[str, Callable[[PhaseFacts, Filed], Iterator[Located]]] = {
+_CHECKS: Mapping[str, Callable[[PhaseFacts, Filed, _Line], Iterator[Fault]]] = {
     PHASE_HANDOFF: _check_phase_handoff,
     "dept-handoff": _check_dept_handoff,
     "design-handoff": _check_design_handoff,
@@ -224,7 +206,7 @@ _CHECKS: Mapping[str, Callable[[PhaseFacts, Filed], Iterator[Located]]] = {
 }
 
 
-def _named_files(facts: PhaseFacts, filed: Filed, line: Mapping[str, Any]) -> Iterator[Fault]:
+def _named_files(facts: PhaseFacts, filed: Filed, line: _Line) -> Iterator[Fault]:
     for position, name in enumerate(texts(line.get("artifacts"))):
         yield from _check_file(facts, filed, name, f"/artifacts/{position}")
 
