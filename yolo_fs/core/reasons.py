@@ -380,6 +380,11 @@ _BEGINS_WITH_A_WORD = re.compile(r"[a-z]+(?=[ ,;:]|$)")
 _COMMAND = re.compile(r"'((?:yolo-fs|git) [^'\n]{1,200})'")
 
 
+def pointer_to(*keys: str | int) -> str:
+    """Return the JSON pointer of nested keys."""
+    return "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in keys)
+
+
 class Fault(NamedTuple):
     """What is wrong with one value: a finding without its file and line."""
 

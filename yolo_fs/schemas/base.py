@@ -24,7 +24,7 @@ from pydantic.fields import FieldInfo as FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from yolo_fs.core.ids import DEPARTMENT_MARKER, spells_git, stays_inside
-from yolo_fs.core.reasons import Fault, Grade, Level, Reason
+from yolo_fs.core.reasons import Fault, Grade, Level, Reason, pointer_to
 from yolo_fs.schemas.layout import Strictness, spelling_of
 
 
@@ -419,7 +419,7 @@ _REASON_OF_TYPE = {
 def _fault(shape: type[Shape], detail: ErrorDetails) -> Fault:
     context = detail.get("ctx", {})
     location, field, steps = _place(shape, detail["loc"])
-    at = _format_pointer(location) + context.get("at", "")
+    at = pointer_to(*location) + context.get("at", "")
     seen = detail["input"]
     if own := _OWN_REASONS.get(detail["type"]):
         grade = Grade(context["grade"])
@@ -502,10 +502,6 @@ def _shown(value: Any) -> str:
 
 
 _JSON_WORDS = {None: "null", True: "true", False: "false"}
-
-
-def _format_pointer(location: tuple[str | int, ...]) -> str:
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in location)
 
 
 def _place(
@@ -738,9 +734,9 @@ def _find_unknown_keys(
     for key, item in value.items():
         if key not in keys:
             if not shape.allows_extra or key in shape.renamed_keys:
-                yield _fault_for_unknown_key(shape, key, value, at + _format_pointer((key,)), mode)
+                yield _fault_for_unknown_key(shape, key, value, at + pointer_to(key), mode)
         elif (nested := keys[key]).shape is not None:
-            place = at + _format_pointer((key,))
+            place = at + pointer_to(key)
             for step, object_ in _objects_in(item, keyed=nested.keyed):
                 yield from _find_unknown_keys(nested.shape, object_, mode, place + step)
 
@@ -784,9 +780,7 @@ def _objects_in(item: Any, *, keyed: bool) -> Iterator[tuple[str, Mapping[str, A
             (f"/{index}", part) for index, part in enumerate(item) if isinstance(part, dict)
         )
     elif isinstance(item, dict) and keyed:
-        yield from (
-            (_format_pointer((key,)), part) for key, part in item.items() if isinstance(part, dict)
-        )
+        yield from ((pointer_to(key), part) for key, part in item.items() if isinstance(part, dict))
     elif isinstance(item, dict):
         yield "", item
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import yaml
 
-from yolo_fs.core.reasons import Reason
+from yolo_fs.core.reasons import Reason, pointer_to
 from yolo_fs.schemas.layout import Record
 from yolo_fs.system.text_checks import (
     FindingList,
@@ -178,8 +178,7 @@ def _faults_of_keys(scalars: Mapping[int, Sequence[yaml.ScalarEvent]]) -> Iterat
     seen: set[tuple[int, str]] = set()
     for row, (key, *values) in sorted(scalars.items()):
         column, name = _columns(key)[0], key.value
-        pointer = "/" + name.replace("~", "~0").replace("/", "~1")
-        at = f"/handoff{pointer}" if column else pointer
+        at = pointer_to("handoff", name) if column else pointer_to(name)
         if name == "<<" and not key.style:
             yield _Fault(row, Reason.YAML_FEATURE, "a merge key `<<`")
         if not name or _NOT_ONE_LINE.search(name) or _SURROGATE.search(name):

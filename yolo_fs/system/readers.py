@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from yolo_fs.core.foreign_json import place_too_deep
-from yolo_fs.core.reasons import Fault, Level, Reason, errors
+from yolo_fs.core.reasons import Fault, Level, Reason, errors, pointer_to
 from yolo_fs.schemas.layout import Format, Record
 from yolo_fs.system.text_checks import (
     BYTE_ORDER_MARK,
@@ -239,7 +239,7 @@ def _faults(value: Any, at: str, limits: Limits) -> Iterator[Fault]:
 def _faults_of_object(members: _Object, at: str, limits: Limits) -> Iterator[Fault]:
     seen: set[str] = set()
     for key, item in members:
-        here = f"{at}/{key[:_SHOWN_CHARS].replace('~', '~0').replace('/', '~1')}"
+        here = at + pointer_to(key[:_SHOWN_CHARS])
         if key in seen:
             yield Fault(
                 Reason.DUPLICATE_KEY,

@@ -18,7 +18,7 @@ from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.handoff_names import HANDOFF_FOLDER
 from yolo_fs.core.credentials import redact
 from yolo_fs.core.json_form import to_json
-from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, pointer_to, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.schemas.config import Config, Policy, values_of
 from yolo_fs.schemas.layout import Strictness
@@ -29,7 +29,7 @@ from yolo_fs.system.store import code_stamp
 from yolo_fs.system.text_checks import Limits
 from yolo_fs.system.warm_path import own_folder, user_folder
 from yolo_fs.workspace.own_files import INDEX, INDEX_LAYOUT
-from yolo_fs.workspace.user_config import VERIFY, faults_of_sections, point
+from yolo_fs.workspace.user_config import VERIFY, faults_of_sections
 
 CONFIG = f"{PLANNING_ROOT}/config.json"
 
@@ -306,7 +306,7 @@ def _apply_user_config(config: Config, root: str) -> Settings:
 
     def place_of(at: str) -> str:
         is_here = at.split("/")[1] in here
-        return (point("repositories", root) if is_here else "/policy") + at
+        return (pointer_to("repositories", root) if is_here else "/policy") + at
 
     checked = _checked(Policy, to_json(policy) | own, path, place_of) if own else policy
     return Settings(config, checked, command)

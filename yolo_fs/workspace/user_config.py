@@ -11,7 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from yolo_fs.core.reasons import Finding, Level, Reason, errors, hint_for_unknown, safe
+from yolo_fs.core.reasons import (
+    Finding,
+    Level,
+    Reason,
+    errors,
+    hint_for_unknown,
+    pointer_to,
+    safe,
+)
 from yolo_fs.schemas.config import Policy
 from yolo_fs.system.readers import read_object
 from yolo_fs.system.text_checks import Limits
@@ -49,7 +57,7 @@ def faults_of_sections(
     sections = {"/policy": policy, "/repositories": repositories}
     if isinstance(repositories, dict):
         for root in roots:
-            sections[point("repositories", root)] = repositories.get(root, {})
+            sections[pointer_to("repositories", root)] = repositories.get(root, {})
     for at, section in sections.items():
         if not isinstance(section, dict):
             yield _wrong(path, at, f"got {safe(str(section), 80)!r}", "an object")
@@ -60,7 +68,7 @@ def faults_of_sections(
             yield _wrong(path, f"{at}/{VERIFY}", message, _example("/path/to/work/tree"))
         elif not _is_command(section[VERIFY]):
             message = "no list of a program and its arguments"
-            root = next(each for each in repositories if point("repositories", each) == at)
+            root = next(each for each in repositories if pointer_to("repositories", each) == at)
             yield _wrong(path, f"{at}/{VERIFY}", message, _example(root))
 
 
@@ -97,11 +105,6 @@ def _unread_sinks(sinks: object, path: str) -> Iterator[Finding]:
             yield replace(_unread(path, at, expected=_WORDS), reason=Reason.WRONG_TYPE)
 
 
-def point(*keys: str) -> str:
-    """Return the JSON pointer of nested keys."""
-    return "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in keys)
-
-
 def _policies(user: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
     """Yield each section of policy that is an object, with its place."""
     repositories = user.get("repositories")
@@ -121,7 +124,7 @@ def _faults_of_policy(
     known = {key: value for key, value in section.items() if key in Policy._fields}
     _, faults = check(shape_of(Policy), known)
     for finding in errors(fault.as_finding(path, 1) for fault in faults):
-        yield replace(finding, at=point(*at) + finding.at)
+        yield replace(finding, at=pointer_to(*at) + finding.at)
 
 
 def _unknown(
@@ -138,7 +141,7 @@ def _unread(path: str, place: tuple[str, ...], *, expected: str = "", hint: str 
     return Finding(
         Reason.UNKNOWN_KEY,
         path,
-        at=point(*place),
+        at=pointer_to(*place),
         message=f"{'.'.join(place)} has no effect",
         expected=expected,
         hint=hint,
