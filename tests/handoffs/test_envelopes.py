@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.handoff_names import (
     Wanted,
-    commit_subject,
     compact,
     handoff_name,
     instant,
@@ -24,6 +24,7 @@ from yolo_fs.artifacts.handoff_names import (
     slug_of,
     write_name,
 )
+from yolo_fs.artifacts.naming import subject_of
 from yolo_fs.core.reasons import Fault, Level, Reason
 from yolo_fs.handoffs.envelopes import Sent, mentioned_files, percentage, read, right_name
 from yolo_fs.handoffs.product_facts import FACTS
@@ -535,7 +536,8 @@ def test_a_name_may_spell_its_moment_otherwise(spelled: str) -> None:
     ],
 )
 def test_a_commit_is_called_after_the_route(path: str, subject: str | None) -> None:
-    assert commit_subject(path) == subject
+    place = classify(path)
+    assert (place and subject_of(place, (), ())) == subject
 
 
 def test_screen_names_have_no_underscore() -> None:

@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import NamedTuple
 
-from yolo_fs.core.ids import Subject
 from yolo_fs.protocol.handoffs import HANDOFFS, STORAGE, AgentType, Stored
 
 HANDOFF_ROW = STORAGE[0]
@@ -100,23 +99,6 @@ def names_same_handoff(path: str, right: str) -> bool:
     """Return whether two handoff names differ at most in the spelling of time or session."""
     stored, other = read_name(path), read_name(right)
     return stored is not None and other is not None and _meaning(stored) == _meaning(other)
-
-
-_SUBJECT = Subject("docs(handoffs): {artifact}")
-
-
-def commit_subject(path: str) -> str | None:
-    """Return the commit subject of a handoff or of choices; None for any other path.
-
-    It contains only agents of the table, never free text (F55).
-    """
-    folder, _, name = path.rpartition("/")
-    if folder == HANDOFF_FOLDER and CHOICES.fullmatch(name):
-        return _SUBJECT.render(artifact="choices")
-    stored = read_name(path)
-    if stored is None or stored.row is not HANDOFF_ROW:
-        return None
-    return _SUBJECT.render(artifact=f"{stored.gaps['source']}_to_{stored.gaps['target']}")
 
 
 def compact(timestamp: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
-from yolo_fs.artifacts.handoff_names import commit_subject
+from yolo_fs.artifacts.handoff_names import read_name
 from yolo_fs.artifacts.table import Naming
 from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.core.ids import GRAMMAR, PLAN, TYPES, PlanId, Subject, TaskRef, read_scope
@@ -188,9 +188,10 @@ def _number(place: Place, state: Mapping[str, Any]) -> str:
 
 
 def _subject_by_route(place: Place, _: Sequence[Mapping[str, Any]]) -> str:
-    subject = commit_subject(place.path)
-    assert subject is not None, place.path
-    return subject
+    """Return the subject of a handoff: agents of the table, never free text (F55)."""
+    stored = read_name(place.path)
+    route = f"{stored.gaps['source']}_to_{stored.gaps['target']}" if stored else "choices"
+    return _render(place.artifact.subjects[0], place, artifact=route)
 
 
 _RULES: Mapping[Naming, Callable[[Place, Sequence[Mapping[str, Any]]], str]] = {
