@@ -203,10 +203,8 @@ def needs_of(place: Place, records: Sequence[Record]) -> tuple[str, ...]:
     """Return the ids of the plans of its phase that a plan depends on."""
     if Check.WAVES not in place.artifact.checks or not records or place.plan is None:
         return ()
-    phase = place.plan.phase
-    spelled = _texts(records[0].value.get("d"))
-    names = (f"{phase}-{name}" if len(name) == 2 else name for name in spelled)
-    return tuple(name for name in names if name.startswith(f"{phase}-"))
+    names = _texts(records[0].value.get("d"))
+    return tuple(name for name in names if name.startswith(f"{place.plan.phase}-"))
 
 
 def _plan_name(place: Place, records: Sequence[Record], _: Surroundings) -> Iterator[Located]:
@@ -318,11 +316,9 @@ def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Ite
     if not records or place.plan is None or (own := plan_facts(records[0].value)) is None:
         return
     line, name = records[0].line, str(place.plan)
-    for position, spelled in enumerate(own.needs):
-        at = f"/d/{position}"
-        needed = f"{place.plan.phase}-{spelled}" if len(spelled) == 2 else spelled
+    for position, needed in enumerate(own.needs):
         if needed not in around.plans and needed not in around.present:
-            yield line, _fault_for_missing_plan(needed, at, place, around)
+            yield line, _fault_for_missing_plan(needed, f"/d/{position}", place, around)
     graph = {
         **{other: list(facts.needs) for other, facts in around.plans.items()},
         name: list(own.needs),
@@ -340,8 +336,7 @@ def _check_wave_order(
 ) -> Iterator[Located]:
     if not records or place.plan is None or (own := plan_facts(records[0].value)) is None:
         return
-    for position, spelled in enumerate(own.needs):
-        needed = f"{place.plan.phase}-{spelled}" if len(spelled) == 2 else spelled
+    for position, needed in enumerate(own.needs):
         facts = around.plans.get(needed)
         if facts and facts.wave >= own.wave and needed != str(place.plan):
             # Only a warning: readers that need the order take it from `d`.
