@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.artifacts.examine import shape_faults
 from yolo_fs.artifacts.table import ARTIFACTS, Artifact, shape_named
+from yolo_fs.artifacts.verdicts import Located
 from yolo_fs.core.reasons import Fault, Reason, YoloError
 from yolo_fs.schemas.layout import Format, Record, Strictness
 
 if TYPE_CHECKING:
     from yolo_fs.schemas.base import Shape
 
-Located = tuple[int, Fault]
-"""A line number (0: the whole file) and what is wrong there."""
 Faults = Callable[[Sequence[Record], Strictness], Iterator[Located]]
 
 

@@ -16,7 +16,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.artifacts.table import ARCHITECTURE_SECTIONS, GRADES, Artifact, Check, required_keys
-from yolo_fs.artifacts.verdicts import Place, PlanFacts, Surroundings
+from yolo_fs.artifacts.verdicts import Located, Place, PlanFacts, Surroundings
 from yolo_fs.core.ids import PlanId, TaskRef
 from yolo_fs.core.reasons import Fault, Finding, Grade, Level, Reason, shortened
 from yolo_fs.core.timestamps import moment
@@ -166,10 +166,6 @@ def _count_faults(artifact: Artifact, records: Sequence[Record]) -> Iterator[Loc
     if artifact.needs_body and len(records) == 1:
         message, expected = "a header without any line below it", "at least one line more"
         yield records[0].line, Fault(Reason.WRONG_LINE_COUNT, "", message, expected)
-
-
-Located = tuple[int, Fault]
-"""A line number (0: the whole file) and what is wrong there."""
 
 
 def run_checks(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:

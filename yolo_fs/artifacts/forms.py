@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any, NamedTuple, get_args, get_origin
 
 from yolo_fs.artifacts.table import Artifact
-from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.artifacts.verdicts import Located, Place
 from yolo_fs.core.ids import PLAN
 from yolo_fs.core.reasons import Fault, Grade, Reason
 from yolo_fs.schemas.base import (
@@ -31,9 +31,6 @@ from yolo_fs.schemas.base import (
     shapes_within,
 )
 from yolo_fs.schemas.layout import Record
-
-Located = tuple[int, Fault]
-"""A line number (0: the whole file) and what is wrong there."""
 
 
 class Normal(NamedTuple):

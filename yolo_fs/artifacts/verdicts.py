@@ -11,8 +11,11 @@ from typing import NamedTuple
 
 from yolo_fs.artifacts.table import Artifact
 from yolo_fs.core.ids import PhaseId, PlanId
-from yolo_fs.core.reasons import Finding, Reason
+from yolo_fs.core.reasons import Fault, Finding, Reason
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
+
+Located = tuple[int, Fault]
+"""A line number (0: the whole file) and what is wrong there."""
 
 
 class Place(NamedTuple):
