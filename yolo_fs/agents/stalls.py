@@ -187,7 +187,7 @@ def _is_asked(agent: AgentHealth, department: Dept | None, turn: Next) -> bool:
 
 
 def _gate(known: StallInput, step: Awaited) -> str:
-    at_gates = [wait for wait in known.phase.waits if wait.on.startswith("gate:")]
+    at_gates = [wait for wait in known.phase.waits if wait.is_at_gate]
     if not at_gates or step.department is None:
         return ""
     named = {

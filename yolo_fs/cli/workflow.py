@@ -164,7 +164,7 @@ def _needs_of(phase: Phase, department: str) -> list[str]:
     """Return what a department waits for if no step of it can go on, or what its gate lacks."""
     gates = {f"gate:{gate.name}": gate for gate in phase.gates}
     waits = [wait for wait in phase.waits if wait.waiter == department]
-    at_gate = [wait for wait in waits if wait.on.startswith("gate:")]
+    at_gate = [wait for wait in waits if wait.is_at_gate]
     status = next(
         department_status
         for department_status in phase.progress.departments

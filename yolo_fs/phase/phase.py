@@ -143,9 +143,7 @@ class Phase:
         """
         gates = {f"gate:{gate.name}": gate for gate in self.gates}
         active = set(self.facts.switches.departments)
-        waits = [
-            wait for wait in self.waits if wait.waiter in active and wait.on.startswith("gate:")
-        ]
+        waits = [wait for wait in self.waits if wait.waiter in active and wait.is_at_gate]
         return {Dept(wait.waiter): gates.get(wait.on) for wait in waits}
 
     @property
@@ -181,7 +179,7 @@ class Phase:
         gates = (
             f"waits for {wait.on}: {wait.why}"
             for wait in self.waits
-            if wait.waiter == department and wait.on.startswith("gate:")
+            if wait.waiter == department and wait.is_at_gate
         )
         return tuple(dict.fromkeys((*status.blockers, *escalations, *gates)))
 

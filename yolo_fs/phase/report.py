@@ -153,14 +153,8 @@ class PhaseReport(NamedTuple):
 
     def waits_at(self, department: Dept) -> Wait | None:
         """Return the gate that a department's wave waits behind; None once it is open."""
-        return next(
-            (
-                wait
-                for wait in self.phase.waits
-                if wait.waiter == department and wait.on.startswith("gate:")
-            ),
-            None,
-        )
+        waits = (each for each in self.phase.waits if each.waiter == department)
+        return next((wait for wait in waits if wait.is_at_gate), None)
 
     def next(self) -> tuple[Next | None, DepartmentStatus | None]:
         """Return who acts next, and in which department; nobody behind a closed gate."""

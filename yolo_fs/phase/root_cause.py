@@ -79,7 +79,7 @@ def _is_told(name: str, behind: Mapping[str, object]) -> bool:
 
 def _holds_up(phase: Phase, wait: Wait) -> bool:
     departments = {status.department.value for status in phase.behind}
-    is_at_gate = wait.waiter in departments and wait.on.startswith("gate:")
+    is_at_gate = wait.waiter in departments and wait.is_at_gate
     is_asked = EscalationId.parse(wait.on) or wait.on.startswith("research:")
     return is_at_gate or bool(is_asked) or (wait.waiter in departments and wait.on in departments)
 

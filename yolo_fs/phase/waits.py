@@ -455,6 +455,11 @@ class Wait:
         return f"{shown(self.waiter)} waits for {self.need}"
 
     @property
+    def is_at_gate(self) -> bool:
+        """Whether it waits for a gate to open."""
+        return self.on.startswith("gate:")
+
+    @property
     def need(self) -> str:
         """What it waits for, why, and where that stands."""
         return f"{shown(self.on)} ({self.why}, {self.where})"
