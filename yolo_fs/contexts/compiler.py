@@ -186,7 +186,6 @@ def _fit_head(head: Sequence[ContextLine], left_out: tuple[LeftOut, ...], budget
     return Fitted(lines, Cut.LINES, left_out)
 
 
-_HEADER = "the reference scripts"
 _SHORT_NAMES = {
     row.name: row.prefix.rstrip("-") or row.name.value for row in DEPARTMENTS if not row.is_default
 }
@@ -250,12 +249,12 @@ def agent_of(actor: Actor) -> str:
 
 
 def _head(gathered: ContextSources, write: Write) -> Iterator[ContextLine]:
-    yield ContextLine(f"phase: {write(str(gathered.phase))}", rule=_HEADER)
+    yield ContextLine(f"phase: {write(str(gathered.phase))}", rule=_SAID)
     if gathered.plan:
-        yield ContextLine(f"plan: {write(str(gathered.plan))}", rule=_HEADER)
+        yield ContextLine(f"plan: {write(str(gathered.plan))}", rule=_SAID)
     agent = AGENT_BY_NAME[gathered.actor.name]
     if agent.department in _SHORT_NAMES:
-        yield ContextLine(f"department: {_SHORT_NAMES[agent.department]}", rule=_HEADER)
+        yield ContextLine(f"department: {_SHORT_NAMES[agent.department]}", rule=_SAID)
 
 
 def _blocks(gathered: ContextSources) -> tuple[list[Block], list[Withheld]]:
@@ -275,7 +274,7 @@ def _build_block(section: Section, gathered: ContextSources) -> tuple[Block, tup
     chosen = choose(section, gathered)
     rows = rows_of(section, gathered, chosen)
     if section is GOAL and not rows and may_read(gathered.actor, Target(ROADMAP)).allowed:
-        rows = (Row(("Not available",), rule=_HEADER),)
+        rows = (Row(("Not available",), rule=_SAID),)
     return Block(section, chosen.columns, rows), chosen.withheld
 
 

@@ -175,25 +175,18 @@ def _extract_requirements(
 ) -> Iterator[Row]:
     """Yield the requirements; only the phase's own if a readable roadmap names them."""
     wanted = frozenset(_read_requirement_ids(gathered))
-    sources = [source for source in chosen.sources if source.records] or chosen.sources
-    rows = [
-        row for source in sources for row in _requirements_in(section, gathered, chosen, source)
-    ]
+    with_records = tuple(source for source in chosen.sources if source.records)
+    if with_records:
+        rows = [*_records(section, gathered, chosen._replace(sources=with_records))]
+    else:
+        matches = (
+            (source.at(number), _REQUIREMENT.match(line))
+            for source in chosen.sources
+            for number, line in enumerate(source.lines, 1)
+        )
+        rows = [Row((found["id"], found["title"].strip()), (at,)) for at, found in matches if found]
     own = [row for row in rows if row.values[0] in wanted]
     yield from own or rows
-
-
-def _requirements_in(
-    section: Section, gathered: ContextSources, chosen: Chosen, source: ContextSource
-) -> Iterator[Row]:
-    for record in records_of(section, gathered, source):
-        yield Row(
-            tuple(_cell(record.value, column, source) for column in chosen.columns),
-            (source.at(record.line),),
-        )
-    for number, line in enumerate(source.lines if not source.records else (), 1):
-        if match := _REQUIREMENT.match(line):
-            yield Row((match["id"], match["title"].strip()), (source.at(number),))
 
 
 _ID = re.compile(

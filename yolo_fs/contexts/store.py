@@ -147,7 +147,7 @@ class ContextStore:
         """
         phases = self._facts_reader.phases(commit)
         begun = {phase.id for phase in phases}
-        empty = [phase for phase in self._phases() if phase not in begun]
+        empty = [phase for phase in phases_in(self._repository.root) if phase not in begun]
         if phases and (not current(phases).is_complete or not empty):
             return current(phases).id
         if not empty:
@@ -227,7 +227,7 @@ class ContextStore:
         wanted = self._settings.policy.contexts
         if wanted == "never" or not self._settings.config.context_compiler:
             return
-        for phase in self._phases():
+        for phase in phases_in(self._repository.root):
             folder = phase_folder(self._repository.root, phase)
             files = names_in(folder, _PREFIX)
             for file in files if files and not os.path.islink(folder) else ():
@@ -238,7 +238,7 @@ class ContextStore:
                     and is_plain_file(os.path.join(folder, file))
                 ):
                     yield self._path(phase, match["agent"]), (phase, match["agent"])
-        if wanted == "always" and self._phases():
+        if wanted == "always" and phases_in(self._repository.root):
             phase = self.current_phase(commit)
             yield from ((self._path(phase, name), (phase, name)) for name in self.agents())
 
@@ -259,9 +259,6 @@ class ContextStore:
         self._write(path, made, quietly=True)
         self._known[path] = state
         return True
-
-    def _phases(self) -> list[PhaseId]:
-        return phases_in(self._repository.root)
 
 
 def _state(look: SourceSnapshot, phase: PhaseId) -> object:
