@@ -51,7 +51,7 @@ from yolo_fs.states.project import (
     says_ours,
 )
 from yolo_fs.system import failpoint
-from yolo_fs.system.files import Content, Stamp, Writer, is_plain_file, read, stamp_at
+from yolo_fs.system.files import Content, Stamp, is_plain_file, read, stamp_at
 from yolo_fs.system.readers import READERS
 from yolo_fs.system.store import (
     SHARED,
@@ -281,7 +281,7 @@ class States:
         self._read[path] = content.stamp if isinstance(content, Content) else None
         if not isinstance(content, Content):
             return None if content.reason is Reason.FILE_MISSING else _IN_FLIGHT
-        if content.being_written or content.writer is Writer.SOME:
+        if content.being_written:
             return _IN_FLIGHT
         try:
             state = parse(content.data, len(content.data))
@@ -321,7 +321,7 @@ class States:
         self._read[path] = content.stamp if isinstance(content, Content) else None
         if not isinstance(content, Content):
             return None if content.reason is Reason.FILE_MISSING and blob is None else _IN_FLIGHT
-        if content.being_written or content.writer is Writer.SOME:
+        if content.being_written:
             return _IN_FLIGHT
         is_same = blob == self._repository.object_format.hash_object("blob", content.data).oid
         if not is_same and not self._is_our_fault(path, content.data):

@@ -176,7 +176,7 @@ class Pipeline:
         if in_head is None and self._is_kept_beside(place, content.data):
             return Ignored()
         quiet_s = self._quiet_timer.quiet_s(place.path, content.stamp)
-        if content.being_written or content.writer is Writer.SOME:
+        if content.being_written:
             return Waiting(Reason.BEING_WRITTEN)
         checked = self._checker.check(place, content.data, self._work_tree)
         if checked.torn and quiet_s < self._settings.policy.grace_s:
