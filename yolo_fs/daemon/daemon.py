@@ -331,12 +331,12 @@ class Daemon:
         is_else = batch.rescans or batch.is_rung or schedule.troubles or not schedule.sleep_s()
         return are_young and not is_else
 
-    def _process(self, paths: Iterable[str]) -> tuple[CommitResult, ...]:
-        """Check paths and commit what is accepted, and return what was committed."""
-        return self._follow_up(self._coordinator.process(paths))
+    def _process(self, paths: Iterable[str]) -> None:
+        """Check paths and commit what is accepted."""
+        self._follow_up(self._coordinator.process(paths))
 
-    def _follow_up(self, results: tuple[CommitResult, ...]) -> tuple[CommitResult, ...]:
-        """Schedule the duties that follow a check of paths, and return its results."""
+    def _follow_up(self, results: Iterable[CommitResult]) -> None:
+        """Schedule the duties that follow a check of paths."""
         now = time.monotonic()
         young = {path: at for path, at in self._committed_at.items() if now - at < self._settle_s}
         self._committed_at = young | {each.path: now for each in results}
@@ -345,7 +345,6 @@ class Daemon:
         self._schedule.ask("team", in_s=TEAM_REST_S)
         if self._coordinator.unfinished():
             self._schedule.ask("retries", in_s=RETRY_S)
-        return results
 
     def _ask_to_follow(self, *more: str) -> None:
         """Schedule the duties that follow commits; in a team, after the turn of the others."""

@@ -86,11 +86,6 @@ class Database:
         self._end = weakref.finalize(self, _close, connection, path, lock, self._pid)
 
     @property
-    def is_in_memory(self) -> bool:
-        """Whether it ends with this process."""
-        return not self._path
-
-    @property
     def is_current(self) -> bool:
         """Whether the file is the one that was opened, and nobody else has written to it."""
         if not self._is_usable:
@@ -173,7 +168,7 @@ class Database:
 
     def discard(self) -> None:
         """Close the database, and have the next opener rebuild it."""
-        if os.getpid() == self._pid and not self.is_in_memory and self._end.alive:
+        if os.getpid() == self._pid and self._path and self._end.alive:
             with contextlib.suppress(OSError):
                 os.pwrite(self._lock, bytes(_SEAL_BYTES), 0)
         self.close()

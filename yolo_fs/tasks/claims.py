@@ -88,11 +88,8 @@ def _standing(claim: Claim, earlier: list[Claim]) -> Standing:
 
 def overlap(ours: Iterable[str], theirs: Iterable[str]) -> str:
     """Return the first of our files that is, holds or lies below one of theirs, if any."""
-    others = [_plain(path) for path in theirs]
-    return next(
-        (path for path in map(_plain, ours) if any(_is_overlap(path, other) for other in others)),
-        "",
-    )
+    own, others = map(posixpath.normpath, ours), [*map(posixpath.normpath, theirs)]
+    return next((path for path in own if any(_is_overlap(path, other) for other in others)), "")
 
 
 def _is_overlap(path: str, other: str) -> bool:
@@ -102,7 +99,3 @@ def _is_overlap(path: str, other: str) -> bool:
         or other.startswith(f"{path}/")
         or "." in (path, other)
     )
-
-
-def _plain(path: str) -> str:
-    return posixpath.normpath(path)
