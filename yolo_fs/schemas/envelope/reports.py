@@ -11,38 +11,20 @@ from typing import Annotated, Any, Literal
 
 from yolo_fs.schemas.base import Field, RelativePath, Shape, Summary500, Text
 
-ResearchPath = Annotated[
-    str,
-    Field(
-        pattern=r"^documents/MarketResearch_[^/\\\s]+_[0-9]{4}-[0-9]{2}-[0-9]{2}\.json$",
-        examples=["documents/MarketResearch_Harbor_Ledger_2026-02-19.json"],
-        description="path of the research",
-    ),
-]
-FramingPath = Annotated[
-    str,
-    Field(
-        pattern=r"^documents/AIFraming_[^/\\\s]+_[0-9]{4}-[0-9]{2}-[0-9]{2}\.md$",
-        examples=["documents/AIFraming_Field_Lens_2026-02-19.md"],
-        description="path of the framing",
-    ),
-]
-PrfaqPath = Annotated[
-    str,
-    Field(
-        pattern=r"^documents/PRFAQ_[^/\\\s]+_[0-9]{4}-[0-9]{2}-[0-9]{2}\.md$",
-        examples=["documents/PRFAQ_Harbor_Ledger_2026-02-19.md"],
-        description="path of the press release",
-    ),
-]
-PrdPath = Annotated[
-    str,
-    Field(
-        pattern=r"^documents/PRD_[^/\\\s]+_[0-9]{4}-[0-9]{2}-[0-9]{2}\.md$",
-        examples=["documents/PRD_Harbor_Ledger_2026-02-19.md"],
-        description="path of the requirements",
-    ),
-]
+
+def _path_of(word: str, ending: str, product: str, meaning: str) -> Any:
+    """Return the field of a path that the document's "File Storage Convention" gives."""
+    return Field(
+        pattern=rf"^documents/{word}_[^/\\\s]+_[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}\.{ending}$",
+        examples=[f"documents/{word}_{product}_2026-02-19.{ending}"],
+        description=f"path of the {meaning}",
+    )
+
+
+ResearchPath = Annotated[str, _path_of("MarketResearch", "json", "Harbor_Ledger", "research")]
+FramingPath = Annotated[str, _path_of("AIFraming", "md", "Field_Lens", "framing")]
+PrfaqPath = Annotated[str, _path_of("PRFAQ", "md", "Harbor_Ledger", "press release")]
+PrdPath = Annotated[str, _path_of("PRD", "md", "Harbor_Ledger", "requirements")]
 
 
 # --- 3. Market Research → Orchestrator ------------------------------------------------------------
