@@ -44,7 +44,7 @@ from yolo_fs.escalations.log import (
 )
 from yolo_fs.escalations.machine import advance, begin, wanting
 from yolo_fs.evidence.facts import Plan, Switches, Work, is_work_of, touches
-from yolo_fs.git.commit_object import read_commit_object
+from yolo_fs.git.history import read_commit
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
@@ -464,12 +464,12 @@ class Escalations:
 
         It is on this branch, and names the task or its plan, or changes a file of the plan.
         """
-        git_object = self._repository.objects.read(f"{name}^{{commit}}")
-        if git_object is None or git_object.kind != "commit":
+        made = read_commit(self._repository, f"{name}^{{commit}}")
+        if made is None:
             return f"{name} is no commit of this repository"
         if escalation is None:
             return ""
-        made, task = read_commit_object(git_object.body), escalation.id.task
+        task = escalation.id.task
         of = purpose_of(undone_by(made.subject)[0])
         if of and of.plan not in (None, task.plan):
             return f"{name} is work on {of.plan}"

@@ -247,8 +247,8 @@ def log_of_line(repository: Repository, since: str, tip: str) -> list[LoggedComm
     chain = line_between(repository, since, tip)
     made, left = [], _CHANGES_MOST
     for before, oid in pairwise(chain or ()):
-        git_object = repository.objects.read(oid)
-        if git_object is None or git_object.kind != "commit":
+        commit = read_commit(repository, oid)
+        if commit is None:
             return None
         try:
             trees = before and repository.root_tree(before), repository.root_tree(oid)
@@ -258,7 +258,7 @@ def log_of_line(repository: Repository, since: str, tip: str) -> list[LoggedComm
         left -= len(changes)
         if left < 0:
             return None
-        made.append(_parse_commit(git_object)._replace(changes=changes))
+        made.append(commit._replace(changes=changes))
     return made if chain else None
 
 
