@@ -25,7 +25,7 @@ from yolo_fs.artifacts.handoff_names import (
 )
 from yolo_fs.core.reasons import Fault, Level, Reason
 from yolo_fs.protocol.handoffs import AgentType
-from yolo_fs.schemas.envelope.envelope import Envelope, read_envelope
+from yolo_fs.schemas.envelope.envelope import Envelope, read_envelope, route_of
 from yolo_fs.schemas.layout import Strictness
 
 FREE = frozenset({"partial_output", "brand_guidelines"})
@@ -214,17 +214,12 @@ def right_name(sent: Sent) -> str:
 
 def _check_route(value: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield faults beyond the payload table: an error may take any route, but to another agent."""
-    source, target = (_kind(value.get(key)) for key in ("source_agent", "target_agent"))
+    source, target = route_of(value)
     at = "/target_agent/agent_type"
     if source == target and source in _AGENTS:
         yield Fault(Reason.SELF_REFERENCE, at, f"{source} hands over to itself", "another agent")
-    elif target is not None and target not in _AGENTS:
+    elif target and target not in _AGENTS:
         yield Fault(Reason.UNKNOWN_VALUE, at, f"there is no agent {target!r}", " or ".join(_AGENTS))
-
-
-def _kind(agent: object) -> str | None:
-    kind = agent.get("agent_type") if isinstance(agent, Mapping) else None
-    return kind if isinstance(kind, str) and kind else None
 
 
 def _drop_doubles(faults: Sequence[Fault], better: Sequence[Fault]) -> list[Fault]:

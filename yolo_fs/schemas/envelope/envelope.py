@@ -200,7 +200,7 @@ def payload_shape(value: Mapping[str, Any]) -> type[Shape] | None:
     payload = value.get("payload")
     if isinstance(payload, Mapping) and "error" in payload:
         return reports.ErrorReport
-    return PAYLOADS.get(_route_of(value))
+    return PAYLOADS.get(route_of(value))
 
 
 def payload_faults(value: Mapping[str, Any], mode: Strictness = Strictness()) -> tuple[Fault, ...]:
@@ -216,7 +216,7 @@ def payload_faults(value: Mapping[str, Any], mode: Strictness = Strictness()) ->
 
 
 def _check_route(value: Mapping[str, Any]) -> tuple[Fault, ...]:
-    source, target = _route_of(value)
+    source, target = route_of(value)
     targets = [there for here, there in PAYLOADS if here == source]
     if not targets or not target:
         return ()
@@ -224,7 +224,8 @@ def _check_route(value: Mapping[str, Any]) -> tuple[Fault, ...]:
     return (Fault(Reason.UNKNOWN_VALUE, "/target_agent/agent_type", message, " or ".join(targets)),)
 
 
-def _route_of(value: Mapping[str, Any]) -> tuple[str, str]:
+def route_of(value: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the source and the target of an envelope; empty for one that is no text."""
     return _agent_type_of(value.get("source_agent")), _agent_type_of(value.get("target_agent"))
 
 
