@@ -818,7 +818,7 @@ def _find_owner_hold(facts: PhaseFacts) -> Iterator[Failure]:
         elif last and not facts.switches.config.po.enabled and (what := _leaves_out(facts, last)):
             yield Failure(OWNERS_DECISION, what, filed.place.name, len(filed.lines))
     for sentence in withdrawn_from(facts, OWNERS_DECISION):
-        yield Failure(OWNERS_DECISION, sentence, _SIGNED, 0)
+        yield Failure(OWNERS_DECISION, sentence, SIGN_OFF, 0)
 
 
 def _leaves_out(facts: PhaseFacts, signoff: Mapping[str, Any]) -> str:
@@ -829,10 +829,10 @@ def _leaves_out(facts: PhaseFacts, signoff: Mapping[str, Any]) -> str:
     missing = [
         department.value for department in facts.switches.departments if department not in approved
     ]
-    return f"{_SIGNED} does not approve {', '.join(missing)}" if missing else ""
+    return f"{SIGN_OFF} does not approve {', '.join(missing)}" if missing else ""
 
 
-_SIGNED = "owner-signoff.jsonl"
+SIGN_OFF = "owner-signoff.jsonl"
 
 
 def owner_lacks(facts: PhaseFacts) -> str:
@@ -844,7 +844,7 @@ def owner_lacks(facts: PhaseFacts) -> str:
         return ""
     signed = next(reversed(facts.of_kind("owner-signoff")), None)
     if signed is None or not signed.lines:
-        return f"no {_SIGNED}"
+        return f"no {SIGN_OFF}"
     last = signed.lines[-1]
     if last.get("decision") != Decision.SHIP:
         return f"the Owner says {last.get('decision')}"
@@ -854,7 +854,7 @@ def owner_lacks(facts: PhaseFacts) -> str:
         facts.is_later(verdict.position, signed.position)
         for verdict in facts.of_kind("po-qa-verdict")
     ):
-        return f"{_SIGNED} is older than po-qa-verdict.jsonl, which came after it"
+        return f"{SIGN_OFF} is older than po-qa-verdict.jsonl, which came after it"
     return ""
 
 

@@ -17,6 +17,7 @@ from yolo_fs.artifacts.decide import EventSink
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.reasons import Exit, Fault, Finding, Level, Reason, YoloError, errors, safe
 from yolo_fs.handoffs.reading import (
+    MARKER,
     WORD,
     Compliance,
     Diagnosis,
@@ -227,10 +228,6 @@ class Reader:
         return ()
 
 
-TEXT = "---HANDOFF---"
-"""Path in findings about the text block."""
-
-
 def from_text(data: bytes, limits: Limits) -> _Found:
     """Return the handoff of the text's block, which may hold the JSON, or what is wrong with it."""
     reading = _read_block(data, limits)
@@ -251,7 +248,7 @@ def _read_block(data: bytes, limits: Limits) -> _Found:
             ),
         )
     if block.lstrip().startswith("{"):
-        return _from_json(block.strip().encode(), TEXT, limits)
+        return _from_json(block.strip().encode(), MARKER, limits)
     from yolo_fs.schemas.packet import read_handoff_json
 
     value, faults = fields_of(block)
@@ -291,7 +288,7 @@ def _shaped(handoff: HandoffJson | None, findings: tuple[Finding, ...]) -> _Foun
 
 def _make_text_finding(fault: Fault) -> Finding:
     hint = "STATUS:, ARTIFACTS:, NEXT: and SUMMARY: each on a line of its own below ---HANDOFF---"
-    return fault._replace(hint=hint).as_finding(TEXT)
+    return fault._replace(hint=hint).as_finding(MARKER)
 
 
 def _point_elsewhere(finding: Finding, elsewhere: tuple[str, ...]) -> Finding:

@@ -14,7 +14,7 @@ from yolo_fs.artifacts.table import ARTIFACTS, Artifact, by_kind
 from yolo_fs.authority.actors import find_actor, mode_of, name_at_work
 from yolo_fs.authority.writers import producers_of, writer_for
 from yolo_fs.core.ids import PlanId, TaskRef, stays_inside
-from yolo_fs.evidence.facts import paths_in, touches_nothing
+from yolo_fs.evidence.facts import SIGN_OFF, paths_in, touches_nothing
 from yolo_fs.phase.phase import Phase, asked_by_gate
 from yolo_fs.phase.progress import DepartmentStatus, Next, StepStanding, tasks_of_wave
 from yolo_fs.phase.view import PHASE_STEPS, SHARED_KINDS, View
@@ -292,10 +292,9 @@ def _writes(phase: Phase, turn: Next, department: Dept | None, plan: str) -> Ite
         if not kinds and role is Role.LEAD:  # what is scoped anew is planned anew
             yield f"{folder}/{_prefix(department)}{_plan_number(phase, department)}.plan.jsonl"
         elif not kinds and role is Role.OWNER:
-            yield f"{folder}/{_SIGN_OFF}"
+            yield f"{folder}/{SIGN_OFF}"
 
 
-_SIGN_OFF = "owner-signoff.jsonl"
 _LEAVES = {Role.ANALYZE: "analysis.json", Role.QUESTIONARY: "discovery.json"}
 """Artifacts of roles whose product no step names."""
 
