@@ -17,7 +17,7 @@ from typing import Any
 from yolo_fs.artifacts.catalogue import Kind, LineShape, all_kinds, artifact_of, in_words
 from yolo_fs.artifacts.table import GRADES, Check
 from yolo_fs.core.reasons import Reason
-from yolo_fs.schemas.base import Shape
+from yolo_fs.schemas.base import Shape, shapes_in
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -160,18 +160,11 @@ def _shapes_within(shape: type[Shape]) -> Iterator[type[Shape]]:
     pending, seen = [shape], {shape}
     while pending:
         for field in pending.pop().model_fields.values():
-            for inner in _wires_in(field.annotation):
+            for inner in shapes_in(field.annotation):
                 if inner not in seen:
                     seen.add(inner)
                     pending.append(inner)
                     yield inner
-
-
-def _wires_in(annotation: Any) -> Iterator[type[Shape]]:
-    if isinstance(annotation, type) and issubclass(annotation, Shape):
-        yield annotation
-    for part in getattr(annotation, "__args__", ()):
-        yield from _wires_in(part)
 
 
 def _leave_out_grades(schema: Any) -> None:

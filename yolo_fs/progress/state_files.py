@@ -333,11 +333,7 @@ class States:
 
     def _is_our_fault(self, path: str, data: bytes) -> bool:
         """Return whether an unchanged content of ours is invalid, and has to be written anew."""
-        try:
-            content = parse(data, len(data))
-        except ValueError:
-            return False
-        return isinstance(content, dict) and is_ours(content) and self._is_faulty(path, content)
+        return says_ours(data) and self._is_faulty(path, parse(data, len(data)))
 
     def _is_faulty(self, path: str, content: Mapping[str, Any]) -> bool:
         """Return whether a state file of this content would be rejected."""

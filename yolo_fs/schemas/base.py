@@ -517,7 +517,7 @@ def _place(
     for part in loc:
         next_field = next((f for s in inside if (f := fields_of(s).get(str(part)))), None)
         if next_field is not None:
-            field, inside = next_field, tuple(_shapes_in(next_field.annotation))
+            field, inside = next_field, tuple(shapes_in(next_field.annotation))
             real.append(part)
             below = []
         elif not _names_a_branch(part):
@@ -534,11 +534,12 @@ def _names_a_branch(part: str | int) -> bool:
     return isinstance(part, str) and (part[:1].isupper() or "[" in part or part in _BRANCHES)
 
 
-def _shapes_in(annotation: Any) -> Iterator[type[Shape]]:
+def shapes_in(annotation: Any) -> Iterator[type[Shape]]:
+    """Yield the shapes that an annotation names, at any depth of it."""
     if isinstance(annotation, type) and issubclass(annotation, Shape):
         yield annotation
     for part in typing.get_args(annotation):
-        yield from _shapes_in(part)
+        yield from shapes_in(part)
 
 
 def _describe_expected(
@@ -769,7 +770,7 @@ def _keys_of(shape: type[Shape]) -> dict[str, _Nested]:
     """Return the keys of a shape and what lies below each; asked for each line, made once."""
     keys = {}
     for key, field in fields_of(shape).items():
-        nested = tuple(_shapes_in(field.annotation))
+        nested = tuple(shapes_in(field.annotation))
         keys[key] = _Nested(nested[0] if len(nested) == 1 else None, _is_keyed(field.annotation))
     return keys
 
