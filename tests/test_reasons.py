@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from yolo_fs.core.reasons import Finding, Reason, YoloError
+from yolo_fs.core.reasons import Finding, Reason, YoloError, pointer_to
 
 ROOT = Path(__file__).parent.parent
 
@@ -48,3 +48,7 @@ def test_a_fixture_is_named_after_a_reason_that_exists() -> None:
 def test_what_to_do_is_told_as_a_sentence_wherever_it_comes_from(hint: str, told: str) -> None:
     assert Finding(Reason.SECRET, "a", hint=hint).hint == told
     assert YoloError(Reason.SECRET, hint=hint).hint == told
+
+
+def test_a_pointer_tells_the_signs_of_a_key_from_its_own() -> None:
+    assert pointer_to("a/b", "c~d", "~1", 0) == "/a~1b/c~0d/~01/0"

@@ -8,9 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from yolo_fs.authority.actors import Actor, escalation_of, find_actor, may_contact, may_escalate
+from yolo_fs.authority.actors import (
+    Actor,
+    escalation_of,
+    find_actor,
+    may_contact,
+    may_escalate,
+    rule_broken,
+)
 from yolo_fs.protocol.departments import WORKING_NAMES, Dept, Mode, Role
-from yolo_fs.protocol.escalation import ESCALATIONS
+from yolo_fs.protocol.escalation import ESCALATIONS, Rule
 
 SPEC = Path(__file__).parents[2] / "fixtures/spec"
 TABLE: list[dict[str, str]] = json.loads((SPEC / "escalations.json").read_text())["rows"]
@@ -35,6 +42,13 @@ def test_each_role_escalates_where_its_row_says_and_nowhere_else(
     answer = may_escalate(Actor(ROLE[row["Agent"]]), Actor(receiver), is_fail=is_fail)
     assert answer.allowed is expected(row, receiver, is_fail)
     assert answer.allowed or answer.ask
+
+
+def test_a_detour_breaks_the_rule_that_is_about_it() -> None:
+    assert rule_broken(Role.DEV, Role.USER) is Rule.DEV_TO_SENIOR_ONLY
+    assert rule_broken(Role.LEAD, Role.USER) is Rule.OWNER_TO_USER_ONLY
+    assert rule_broken(Role.QA, Role.ARCHITECT) is Rule.QA_NOT_TO_ARCHITECT
+    assert rule_broken(Role.QA, Role.OWNER) is Rule.DIRECT_REPORT
 
 
 TRIGGERS = [
