@@ -63,17 +63,17 @@ OF_ANOTHER_SERVICE = {"type": "log", "status": 401, "text": "GET /login 401 Unau
 @pytest.mark.parametrize(
     ("host", "line", "note"),
     [
-        ("claude", CLAUDE_TOOL, StreamNote(tool="Read", text="I look")),
-        ("claude", CLAUDE_END, StreamNote(tokens=100, cost_usd=0.25, text="done", answer="done")),
+        ("claude", CLAUDE_TOOL, StreamNote(tool="Read")),
+        ("claude", CLAUDE_END, StreamNote(tokens=100, cost_usd=0.25, answer="done")),
         (
             "claude",
             CLAUDE_WITH_SUBAGENT,
-            StreamNote(tokens=4087, cost_usd=0.0176, text="done", answer="done"),
+            StreamNote(tokens=4087, cost_usd=0.0176, answer="done"),
         ),
         (
             "claude",
             CLAUDE_SECOND,
-            StreamNote(tokens=187, cost_usd=0.005, text="done", answer="done"),
+            StreamNote(tokens=187, cost_usd=0.005, answer="done"),
         ),
         ("claude", CLAUDE_LIMIT, StreamNote(is_limited=True)),
         ("claude", CLAUDE_REFUSED, StreamNote(refusal="401 authentication_failed")),
@@ -81,7 +81,6 @@ OF_ANOTHER_SERVICE = {"type": "log", "status": 401, "text": "GET /login 401 Unau
             "claude",
             CLAUDE_NOT_LOGGED_IN,
             StreamNote(
-                text="Not logged in · Please run /login",
                 refusal="Not logged in · Please run /login",
             ),
         ),
@@ -97,14 +96,14 @@ OF_ANOTHER_SERVICE = {"type": "log", "status": 401, "text": "GET /login 401 Unau
         ("command", CODEX_HAS_NO_KEY, StreamNote()),
         ("command", OF_ANOTHER_SERVICE, StreamNote()),
         ("codex", CODEX_TOOL, StreamNote(tool="command_execution")),
-        ("codex", CODEX_SAYS, StreamNote(text="done", answer="done")),
+        ("codex", CODEX_SAYS, StreamNote(answer="done")),
         ("codex", CODEX_END, StreamNote(tokens=10)),
         (
             "codex",
             CODEX_LIMIT,
             StreamNote(is_limited=True, answer="exceeded retry limit: 429 Too Many"),
         ),
-        ("command", CLAUDE_END, StreamNote(tokens=100, cost_usd=0.25, text="done", answer="done")),
+        ("command", CLAUDE_END, StreamNote(tokens=100, cost_usd=0.25, answer="done")),
     ],
 )
 def test_a_line_says_what_was_used(host: str, line: dict[str, object], note: StreamNote) -> None:

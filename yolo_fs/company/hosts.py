@@ -43,7 +43,6 @@ class StreamNote(NamedTuple):
     is_limited: bool = False
     """The host is rate-limited: HTTP 429."""
     tool: str = ""
-    text: str = ""
     answer: str = ""
     """The full last message, if this line has it."""
     refusal: str = ""
@@ -79,18 +78,16 @@ def _filled(word: str, names: Mapping[str, str]) -> str:
 
 
 def notes_in(host: HostProgram, data: bytes) -> Iterator[StreamNote]:
-    """Yield the notes in the complete lines of a stream; a line that is not JSON is text."""
+    """Yield the notes in the complete lines of a stream; a line that is no JSON object has none."""
     for line in data.split(b"\n"):
         if not line.strip() or len(line) > _LINE_BYTES:
             continue
         try:
             value = parse(line, _LINE_BYTES)
         except (ValueError, RecursionError):
-            value = None
+            continue
         if isinstance(value, dict):
             yield host.read(value)
-        else:
-            yield StreamNote(text=line.decode("utf-8", "replace"))
 
 
 def read_claude(line: Mapping[str, Any]) -> StreamNote:
@@ -101,7 +98,6 @@ def read_claude(line: Mapping[str, Any]) -> StreamNote:
             tokens=tokens,
             cost_usd=cost_usd,
             is_limited=_is_limited(line),
-            text=_text(line.get("result")),
             answer=_whole(line.get("result")),
             refusal=_refusal(line, _text(line.get("result"))),
         )
@@ -112,8 +108,7 @@ def read_claude(line: Mapping[str, Any]) -> StreamNote:
         if isinstance(part, Mapping):
             tool = _text(part.get("name")) if part.get("type") == "tool_use" else tool
             text = _text(part.get("text")) or text
-    refusal = _refusal(line, text)
-    return StreamNote(is_limited=_is_limited(line), tool=tool, text=text, refusal=refusal)
+    return StreamNote(is_limited=_is_limited(line), tool=tool, refusal=_refusal(line, text))
 
 
 def _bill_of_claude(line: Mapping[str, Any]) -> tuple[int, float]:
@@ -143,11 +138,8 @@ def read_codex(line: Mapping[str, Any]) -> StreamNote:
     tokens = _sum(line.get("usage")) if line.get("type") == "turn.completed" else 0
     tool = kind if kind not in ("", "agent_message", "reasoning") else ""
     answer = _whole(item.get("text")) if kind == "agent_message" else _failure(line)
-    text, refusal = (
-        _text(item.get("text")),
-        _refusal(line, _failure(line), _REFUSING_WORDS_OF_CODEX),
-    )
-    return StreamNote(tokens, 0.0, _is_limited(line), tool, text, answer, refusal)
+    refusal = _refusal(line, _failure(line), _REFUSING_WORDS_OF_CODEX)
+    return StreamNote(tokens, 0.0, _is_limited(line), tool, answer, refusal)
 
 
 def _failure(line: Mapping[str, Any]) -> str:
