@@ -143,13 +143,10 @@ _OURS = re.compile(rf"(?:\S*/)?{PROGRAM} hook(?: |\Z)")
 class Installed(NamedTuple):
     """The settings of a host, current and required."""
 
-    path: str
-    """The file, absolute."""
     before: str | None
-    """Its text; None when there is no file."""
-    present: tuple[str, ...]
-    """Events that have our hook, exactly as it should be."""
+    """Text of the file; None when there is none."""
     missing: tuple[str, ...]
+    """Events that lack our hook, exactly as it should be."""
 
     @property
     def is_complete(self) -> bool:
@@ -195,18 +192,14 @@ class HostSettings:
         """
         text = self.file.text()
         value = self._value(text)
-        has = {
+        missing = (
             event
             for event in self._host.events.values()
-            if all(entry in self._listed(value, event) for entry in entries_of(self._host, event))
-        }
-        events = tuple(self._host.events.values())
-        return Installed(
-            self.file.path,
-            text,
-            tuple(event for event in events if event in has),
-            tuple(event for event in events if event not in has),
+            if any(
+                entry not in self._listed(value, event) for entry in entries_of(self._host, event)
+            )
         )
+        return Installed(text, tuple(missing))
 
     def install(self) -> Installed:
         """Install our hooks and return the state before; a second call changes nothing."""
