@@ -108,9 +108,10 @@ def setup(
         if roles:
             return _roles(repository, row, check=check)
         if mcp:
-            part = _choose_registration(repository, row, roles=False, agent=agent)
+            part = _server_part(repository, row, agent)
             more = () if agent else (UNNAMED_SERVER.format(host=row.name),)
-            return _register(row, part, (APPROVE_SERVER, *more), check=check)
+            approve = (APPROVE_SERVER, *more)
+            return _register(row, part.file.name, (part,), approve, check=check)
         settings = HostSettings(repository, row, is_local=local)
         if check:
             return _checked(repository, row, settings)
@@ -142,20 +143,11 @@ def _roles(repository: Repository, row: Host, *, check: bool) -> Reply:
     settings.
     """
     files = RoleFiles(repository, row)
-    parts: list[RoleFiles | TomlSection] = [files]
-    name = files.name
-    if row.name == "codex":
-        section = TomlSection(repository, row, "roles", role_tables)
-        parts.insert(
-            0, section
-        )  # whatever is wrong with the settings is found before any is written
-        name = section.file.name
-    if check:
-        is_there = all(part.is_complete() for part in parts)
-        return _reply_to_check(row, name, is_there)
-    were_there = [part.install() for part in parts]
-    state = "in place already" if all(were_there) else "installed"
-    return _reply(row, name, state, findings=not_on_path())
+    if row.name != "codex":
+        return _register(row, files.name, (files,), check=check)
+    section = TomlSection(repository, row, "roles", role_tables)
+    # Whatever is wrong with the settings is found before any file is written.
+    return _register(row, section.file.name, (section, files), check=check)
 
 
 def parts_of(
@@ -163,30 +155,34 @@ def parts_of(
 ) -> Iterator[HostSettings | ServerEntry | TomlSection]:
     """Yield every part that may be installed in a host, the latest first."""
     if row.name == "codex":
-        yield _choose_registration(repository, row, roles=True)
-    yield _choose_registration(repository, row, roles=False)
+        yield TomlSection(repository, row, "roles", role_tables)
+    yield _server_part(repository, row)
     if row.local_settings:
         yield HostSettings(repository, row, is_local=True)
     yield HostSettings(repository, row)
 
 
-def _choose_registration(
-    repository: Repository, row: Host, *, roles: bool, agent: str = ""
-) -> ServerEntry | TomlSection:
-    if roles:
-        return TomlSection(repository, row, "roles", role_tables)
+def _server_part(repository: Repository, row: Host, agent: str = "") -> ServerEntry | TomlSection:
     if row.name == "codex":
         return TomlSection(repository, row, "mcp", partial(server_table, agent=agent))
     return ServerEntry(repository, row, agent)
 
 
 def _register(
-    row: Host, part: ServerEntry | TomlSection, approve: tuple[str, ...], *, check: bool
+    row: Host,
+    name: str,
+    parts: Sequence[RoleFiles | ServerEntry | TomlSection],
+    approve: tuple[str, ...] = (),
+    *,
+    check: bool,
 ) -> Reply:
+    """Install parts of ours, or say whether all of them are there. `name`: the file to show."""
     if check:
-        return _reply_to_check(row, part.file.name, part.is_complete(), approve=approve)
-    state = "in place already" if part.install() else "installed"
-    return _reply(row, part.file.name, state, approve=approve, findings=not_on_path())
+        is_there = all(part.is_complete() for part in parts)
+        return _reply_to_check(row, name, is_there, approve=approve)
+    were_there = [part.install() for part in parts]
+    state = "in place already" if all(were_there) else "installed"
+    return _reply(row, name, state, approve=approve, findings=not_on_path())
 
 
 def _checked(repository: Repository, row: Host, settings: HostSettings) -> Reply:
@@ -267,7 +263,8 @@ def install(invocation: Invocation, *, dry_run: bool) -> Reply:
         deeds = plan_install(repository)
         if not dry_run:
             carry_out(repository, deeds)
-        return _reply_with_deeds(repository, deeds, dry_run=dry_run)
+        refused = [deed.finding for deed in deeds if isinstance(deed, Refuse)]
+        return _answered(deeds, [*refused, *advice(repository)], dry_run=dry_run)
 
 
 @verb("uninstall", example="yolo-fs hooks uninstall", parent=hooks)
@@ -312,11 +309,6 @@ def doctor(invocation: Invocation) -> Reply:
             )
 
     return Reply(data, broken, Exit.FINDINGS if broken or past else Exit.DONE, show)
-
-
-def _reply_with_deeds(repository: Repository, deeds: Sequence[Deed], *, dry_run: bool) -> Reply:
-    refused = [deed.finding for deed in deeds if isinstance(deed, Refuse)]
-    return _answered(deeds, [*refused, *advice(repository)], dry_run=dry_run)
 
 
 def _answered(deeds: Sequence[Deed], findings: Sequence[Any], *, dry_run: bool) -> Reply:
