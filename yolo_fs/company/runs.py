@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -153,16 +153,10 @@ def _run(value: dict[str, Any]) -> Run:
     acts = [RunAct(**_known(RunAct, act)) for act in value.get("acts", ())]
     for act in acts:
         act.host = act.host or value["host"]  # one host had all agents of the runs before
-    texts = {name: value.get(name) or "" for name in ("chain", "again")}
-    lists = {name: value.get(name) or [] for name in ("given_up", "asks")}
-    later = {"begins": value.get("begins", True), **lists, **texts}
-    return Run(**{**_known(Run, value), "acts": acts, **later})
+    return Run(**{**_known(Run, value), "acts": acts})
 
 
-def _known(kind: Callable[..., Any], value: dict[str, Any]) -> dict[str, Any]:
-    return dict(_pairs(kind, value))
-
-
-def _pairs(kind: Any, value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    names = kind.__dataclass_fields__
-    yield from ((name, each) for name, each in value.items() if name in names)
+def _known(kind: Any, value: dict[str, Any]) -> dict[str, Any]:
+    """Return what a record says of the fields of a class; the others have their default."""
+    said = {name: each for name, each in value.items() if each is not None}
+    return {name: each for name, each in said.items() if name in kind.__dataclass_fields__}
