@@ -351,11 +351,6 @@ class Definition:
     # --- done ---
 
     @cached_property
-    def steps(self) -> tuple[str, ...]:
-        """Workflow steps that it performs."""
-        return tuple(step.key for step in STEPS if self.role in step.agents)
-
-    @cached_property
     def done_when(self) -> tuple[str, ...]:
         """Conditions under which its steps are complete, as printed in the document."""
         own = (step for step in STEPS if self.role in step.agents)
