@@ -5,12 +5,12 @@ Its text is generated from the tables; to update the plugin, generate it again.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 
 from yolo_fs import __version__
 from yolo_fs.core.foreign_json import parse
+from yolo_fs.core.json_form import readable_json
 from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.definitions.definition import definitions
 from yolo_fs.definitions.host_files import host_file
@@ -75,7 +75,7 @@ def write_plugin(folder: str, start: str) -> bool:
         YoloError: PATH_ESCAPES, NOT_REGULAR; BAD_CONFIG when the folder holds anything else;
             nothing is written then.
     """
-    stale = {path: data for path, data in plugin_files().items() if _data(folder, path) != data}
+    stale = _find_stale_files(folder)
     if not stale:
         return True
     if not _is_ours(folder) and os.path.isdir(folder) and os.listdir(folder):
@@ -93,8 +93,7 @@ def write_own_plugin(folder: str, top: str) -> None:
     """
     if os.path.lexists(folder) and not _paths_in(folder) <= plugin_files().keys():
         remove_folder(folder)
-    stale = {path: data for path, data in plugin_files().items() if _data(folder, path) != data}
-    _write(stale, folder, top)
+    _write(_find_stale_files(folder), folder, top)
 
 
 def _paths_in(folder: str) -> set[str]:
@@ -117,7 +116,12 @@ def _write(files: Mapping[str, bytes], folder: str, top: str) -> None:
 
 def is_plugin_complete(folder: str) -> bool:
     """Return whether a folder holds the plugin as it should be."""
-    return all(_data(folder, path) == data for path, data in plugin_files().items())
+    return not _find_stale_files(folder)
+
+
+def _find_stale_files(folder: str) -> dict[str, bytes]:
+    """Return the files of the plugin that a folder lacks in this version."""
+    return {path: data for path, data in plugin_files().items() if _data(folder, path) != data}
 
 
 def _is_ours(folder: str) -> bool:
@@ -133,4 +137,4 @@ def _data(folder: str, path: str) -> bytes:
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return readable_json(value, indent=2) + "\n"
