@@ -92,6 +92,7 @@ def examine_repository(repository: Repository) -> Iterator[Symptom]:
 
 
 def _tried(look: Look, repository: Repository) -> Iterator[Symptom]:
+    """Yield what a check finds; one that fails, as where it only refuses, is a symptom itself."""
     try:
         yield from look(repository)
     except YoloError as error:
@@ -99,17 +100,13 @@ def _tried(look: Look, repository: Repository) -> Iterator[Symptom]:
 
 
 def _check_git_version(repository: Repository) -> Iterator[Symptom]:
-    try:
-        repository.git.refuse_old()
-    except YoloError as error:
-        yield Symptom(error.as_finding())
+    repository.git.refuse_old()
+    yield from ()
 
 
 def _check_safety(repository: Repository) -> Iterator[Symptom]:
-    try:
-        refuse_unsafe(repository)
-    except YoloError as error:
-        yield Symptom(error.as_finding())
+    refuse_unsafe(repository)
+    yield from ()
 
 
 def _check_file_system(repository: Repository) -> Iterator[Symptom]:
@@ -243,8 +240,7 @@ def _configuration(repository: Repository) -> Iterator[Symptom]:
 
 
 def _check_command_settings(_repository: Repository) -> Iterator[Symptom]:
-    for finding in load_command().findings:
-        yield Symptom(finding)
+    yield from map(Symptom, load_command().findings)
 
 
 def _check_ignored_settings(repository: Repository) -> Iterator[Symptom]:
@@ -526,10 +522,9 @@ def _commit(repository: Repository) -> Iterator[Symptom]:
             committer = Committer(repository, refs, IndexSync(repository), lambda: _BEGINNING)
             made = committer.extend([_PROBE_FILE], _PROBE, None)
             refs.delete(_PROBE, str(made[-1].commit))
-    except YoloError as error:
-        yield Symptom(error.as_finding())
     finally:
         refs.close()
+    yield from ()
 
 
 LOOKS: tuple[Look, ...] = (
@@ -557,14 +552,10 @@ def standing_troubles(repository: Repository, looks: Iterable[Look] = HEALTH) ->
     """
     reported_findings = set[Finding]()
     for look in looks:
-        try:
-            findings = [symptom.finding for symptom in look(repository)]
-        except YoloError as error:
-            findings = [error.as_finding()]
-        for finding in findings:
-            if finding not in reported_findings:
-                reported_findings.add(finding)
-                yield replace(finding, level=Level.WARNING)
+        for symptom in _tried(look, repository):
+            if symptom.finding not in reported_findings:
+                reported_findings.add(symptom.finding)
+                yield replace(symptom.finding, level=Level.WARNING)
 
 
 def _build_symptom(
