@@ -31,12 +31,11 @@ def verify(invocation: Invocation, *, revisions: Sequence[str]) -> Reply:
     committed past the git hooks since those are installed, and what holds a step because it cannot
     be read, whoever committed it.
     """
-    repository = Repository(invocation.start)
-    settings = load(repository.root)
-    verifier = Verifier(repository, settings)
     faults: list[CommitFault] = []
     count = unknown = 0
-    try:
+    with Repository(invocation.start) as repository:
+        settings = load(repository.root)
+        verifier = Verifier(repository, settings)
         commits = verifier.verify(*(revisions or (HEAD,)))
         for commit in watched(commits, "commits", lambda each: each.of, quiet=invocation.quiet):
             count = commit.number
@@ -48,8 +47,6 @@ def verify(invocation: Invocation, *, revisions: Sequence[str]) -> Reply:
         known = {(fault.commit, fault.finding.path) for fault in faults}
         holding = [] if revisions else list(_find_holding(repository, settings, verifier))
         faults += (each for each in holding if (each.commit, each.finding.path) not in known)
-    finally:
-        repository.close()
     data = {
         "verified": count,
         **({"not_whole": unknown} if unknown else {}),
