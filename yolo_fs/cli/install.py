@@ -52,12 +52,6 @@ if TYPE_CHECKING:
 _CHOICES = tuple(dept.value for dept in WORKING_NAMES)
 
 
-def _departments(
-    _context: click.Context, _parameter: click.Parameter, text: str
-) -> tuple[Dept, ...]:
-    return _departments_in(text)
-
-
 def _departments_in(text: str) -> tuple[Dept, ...]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
@@ -72,7 +66,7 @@ def _departments_in(text: str) -> tuple[Dept, ...]:
     "--departments",
     default="",
     metavar="LIST",
-    callback=_departments,
+    callback=lambda _context, _parameter, text: _departments_in(text),
     help=f"Who works on a phase: {','.join(_CHOICES)}. Backend always does; several work in "
     "parallel.",
 )
@@ -111,8 +105,7 @@ def init(
     the daemon, the host, and before it changes a hook that lies among the files of your team, as
     husky has it; elsewhere it leaves such a hook to 'yolo-fs hooks install'.
     """
-    repository = Repository(invocation.start)
-    try:
+    with Repository(invocation.start) as repository:
         if there := left_out(repository.root):
             raise there
         if elsewhere := tree_of_another(repository):
@@ -123,8 +116,10 @@ def init(
         if makes and not dry_run and can_ask(invocation):
             team = team or _ask_team()
             departments = departments or _ask_departments()
-            is_committed = is_committed or _says_yes("Commit the files that it makes?")
-            is_started = is_started or _says_yes("Start the daemon?")
+            is_committed = is_committed or click.confirm(
+                "Commit the files that it makes?", default=True
+            )
+            is_started = is_started or click.confirm("Start the daemon?", default=True)
             host = host or _ask_host(repository.root)
             deeds = plan(repository.root, departments, team)
         files = uncommitted(repository, deeds) if is_committed else {}
@@ -157,8 +152,6 @@ def init(
             findings += set_up.findings
         if is_started and not dry_run:
             findings += start_daemon(repository, None).findings
-    finally:
-        repository.close()
     kept_config = not any(isinstance(deed, Create) and deed.path == CONFIG for deed in deeds)
     refused = _compare_departments(settings.config.departments, departments) if kept_config else []
     if kept_config and team not in (None, settings.config.company.team):
@@ -225,10 +218,6 @@ def _ask_team() -> str:
         click.echo(f"  {row.name}: {row.does}")
     sizes = click.Choice(tuple(TEAM_SIZE_BY_NAME))
     return str(click.prompt("How much of the company works?", type=sizes, default="company"))
-
-
-def _says_yes(question: str) -> bool:
-    return click.confirm(question, default=True)
 
 
 def _ask_departments() -> tuple[Dept, ...]:
@@ -346,16 +335,7 @@ def _state(deeds: Sequence[Deed], *, dry_run: bool) -> str:
 
 def _as_json(deed: Deed) -> dict[str, Any]:
     lines = {"lines": list(deed.lines)} if isinstance(deed, AddLines) else {}
-    return {"path": deed.path, "did": _word(deed), **lines}
-
-
-def _word(deed: Deed) -> str:
-    match deed:
-        case Create():
-            return "created"
-        case AddLines():
-            return "extended"
-    return "kept"
+    return {"path": deed.path, "did": deed.did, **lines}
 
 
 _MEANINGS = {
@@ -366,10 +346,6 @@ _MEANINGS = {
     "yolo-fs go": "have agents do it, from an intent to a shipped phase",
     "yolo-fs phase": "make the first phase",
 }
-
-
-def _meaning(command: str) -> str:
-    return next(text for words, text in _MEANINGS.items() if command.startswith(words))
 
 
 def _make_hooks(repository: Repository, hooks: Sequence[githooks.Deed]) -> list[Finding]:
@@ -396,7 +372,7 @@ def _show(
     if dry_run:
         print("Nothing is changed. This would be done:")
     for deed in deeds:
-        print(f"{_word(deed):9} {spell(deed.path)}")
+        print(f"{deed.did:9} {spell(deed.path)}")
         for line in deed.lines if isinstance(deed, AddLines) else ():
             print(f"          + {line}")
     for hook in hooks:
@@ -408,7 +384,8 @@ def _show(
     if next_:
         print(f"\nNext: describe the project in {spell(PLANNING_ROOT)}/PROJECT.md")
         for command in next_:
-            print(f"  {command:38}  # {_meaning(command)}")
+            meaning = next(says for words, says in _MEANINGS.items() if command.startswith(words))
+            print(f"  {command:38}  # {meaning}")
 
 
 def _spell(start: str, root: str, path: str) -> str:

@@ -42,6 +42,8 @@ class Create:
     """POSIX path relative to the repository."""
     data: bytes
 
+    did = "created"
+
 
 @dataclass(frozen=True, slots=True)
 class AddLines:
@@ -52,12 +54,16 @@ class AddLines:
     after: bytes
     """Last byte of the file as it was read, so that the first line starts a line of its own."""
 
+    did = "extended"
+
 
 @dataclass(frozen=True, slots=True)
 class Keep:
     """Something that exists and stays as it is."""
 
     path: str
+
+    did = "kept"
 
 
 Deed = Create | AddLines | Keep
