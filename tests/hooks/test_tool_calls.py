@@ -26,9 +26,8 @@ def test_what_has_no_command_has_an_empty_one(given: dict[str, Any]) -> None:
 
 
 def test_the_quick_and_the_whole_check_see_the_same_command() -> None:
-    whole = parse_input(
-        "pre-tool-use", "codex", "/", {"tool_name": "shell", "tool_input": {"command": WORDS}}
-    )
+    payload = {"tool_name": "shell", "tool_input": {"command": WORDS}}
+    whole = parse_input("pre-tool-use", "codex", "/", payload, {})
     assert may_destroy({"command": WORDS}) is bool(whole.call.destructions) is True
 
 
@@ -36,5 +35,7 @@ def test_the_quick_and_the_whole_check_see_the_same_command() -> None:
 def test_the_quick_reader_of_a_hook_and_the_full_one_are_told_the_same_agent(key: str) -> None:
     payload = {"hook_event_name": "TaskCompleted", key: "dev-1"}
     assert (
-        parse_input("task-completed", "claude", ".", payload).agent == agent_in(payload) == "dev-1"
+        parse_input("task-completed", "claude", ".", payload, {}).agent
+        == agent_in(payload)
+        == "dev-1"
     )

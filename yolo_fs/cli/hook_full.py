@@ -11,15 +11,8 @@ from yolo_fs.core.reasons import YoloError, safe
 from yolo_fs.hooks.hosts import HookAnswer, HookOutput, output_of, parse_input
 
 
-def fully(
-    event: str, host: str, cwd: str, payload: Mapping[str, Any]
-) -> tuple[Mapping[str, Any], str, int]:
+def fully(event: str, host: str, cwd: str, payload: Mapping[str, Any]) -> HookOutput:
     """Return what goes to stdout and stderr and the exit code, for a hook that touches ours."""
-    given = _output(event, host, cwd, payload)
-    return given.stdout, given.complaint, given.exit_code
-
-
-def _output(event: str, host: str, cwd: str, payload: Mapping[str, Any]) -> HookOutput:
     if "-tool-use" in event:  # around each tool, and needs less than the others do
         from yolo_fs.hooks.tool_use import answer
     else:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from yolo_fs.core.tool_calls import ANNOUNCED, PATH_KEYS, agent_in, command_in, given_to, is_mcp
@@ -71,11 +70,11 @@ def parse_input(
     host: str,
     cwd: str,
     payload: Mapping[str, Any],
-    environment: Mapping[str, str] | None = None,
+    environment: Mapping[str, str],
 ) -> HookInput:
     """Parse an object of a host. `environment`: further variables of its shell."""
     named, asks_us = speaks_for(_text(payload, "tool_name"), given_to(payload))
-    call = _read_tool_call(payload, environment or {})
+    call = _read_tool_call(payload, environment)
     is_writing = any(touch.effect is Effect.WRITE for touch in call.touches)
     return HookInput(
         event=event,
@@ -181,11 +180,10 @@ class HookAnswer(NamedTuple):
     """Information for its user; never reaches the agent."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookOutput:
+class HookOutput(NamedTuple):
     """Output for the host."""
 
-    stdout: Mapping[str, Any] = field(default_factory=dict)
+    stdout: Mapping[str, Any]
     """The object on stdout."""
     complaint: str = ""
     """The text on stderr."""
