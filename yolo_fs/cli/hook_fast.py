@@ -147,7 +147,7 @@ def understand(data: bytes, event: str, host: str, start: str) -> tuple[Asked | 
     payload = with_role(payload)
     cwd = folder_of(payload, start)
     root = root_of(payload, cwd)
-    if root and has_tree(payload, cwd, root):
+    if root and has_tree(root):
         _note_life(payload, named, root)
     return (named, host or host_of(payload), cwd, payload), ""
 
@@ -165,7 +165,7 @@ def _is_unread(data: bytes, event: str, start: str) -> bool:
     This applies only where there is a planning tree. The agent controls how large and how deep the
     input is.
     """
-    if not data.strip() or not has_tree({}, "", find_root(os.path.abspath(start or os.curdir))):
+    if not data.strip() or not has_tree(find_root(os.path.abspath(start or os.curdir))):
         return False
     text = data[:LIMIT_BYTES].decode("utf-8", "replace")
     named = re.search(_NAMED % "hook_event_name", text)
@@ -238,19 +238,19 @@ def _note_life(payload: Question, named: str, root: str) -> None:
         append_heartbeat(folder, named, agent, instance, session)
 
 
-def _stops(payload: Question, cwd: str, root: str) -> bool:
-    return has_tree(payload, cwd, root) and payload.get("stop_hook_active") is not True
+def _is_in_team(_payload: Question, _cwd: str, root: str) -> bool:
+    return has_tree(root)
+
+
+def _stops(payload: Question, _cwd: str, root: str) -> bool:
+    return has_tree(root) and payload.get("stop_hook_active") is not True
 
 
 def _before(payload: Question, cwd: str, root: str) -> bool:
     given = given_to(payload)
-    if may_destroy(given) and has_tree(payload, cwd, root):
+    if may_destroy(given) and has_tree(root):
         return True
-    if (
-        is_mcp(payload.get("tool_name"))
-        and has_tree(payload, cwd, root)
-        and _is_argument(given, cwd, root)
-    ):
+    if is_mcp(payload.get("tool_name")) and has_tree(root) and _is_argument(given, cwd, root):
         return True
     if _is_named(given, cwd) or is_one_of_ours(payload, root):
         return True
@@ -262,7 +262,7 @@ def _before(payload: Question, cwd: str, root: str) -> bool:
 
 def _after(payload: Question, cwd: str, root: str) -> bool:
     given = given_to(payload)
-    return _is_named(given, cwd) or (_may_be_plan(given) and has_tree(payload, cwd, root))
+    return _is_named(given, cwd) or (_may_be_plan(given) and has_tree(root))
 
 
 def _may_be_plan(given: Question) -> bool:
@@ -356,18 +356,18 @@ def _has_own_roots(root: str) -> bool:
 def _begins(payload: Question, cwd: str, root: str) -> bool:
     """Return whether a session gets its brief; this also settles one due after a compaction."""
     _was_compacted(payload, cwd, root)
-    return has_tree(payload, cwd, root)
+    return has_tree(root)
 
 
-def _is_compacted(payload: Question, folder_of: str, root: str) -> bool:
+def _is_compacted(payload: Question, _cwd: str, root: str) -> bool:
     from yolo_fs.system.heartbeats import mark_compacted
 
-    if has_tree(payload, "", root) and (folder := own_folder(root)):
+    if has_tree(root) and (folder := own_folder(root)):
         mark_compacted(folder, first_text(payload, "session_id", "conversation_id"))
     return False
 
 
-def _was_compacted(payload: Question, folder_of: str, root: str) -> bool:
+def _was_compacted(payload: Question, _cwd: str, root: str) -> bool:
     from yolo_fs.system.heartbeats import take_compacted
 
     return bool(folder := own_folder(root)) and take_compacted(
@@ -375,7 +375,7 @@ def _was_compacted(payload: Question, folder_of: str, root: str) -> bool:
     )
 
 
-def _never(_told: Question, folder_of: str, _root: str) -> bool:
+def _never(_payload: Question, _cwd: str, _root: str) -> bool:
     """Return False: such an event is only a sign of life."""
     return False
 
@@ -385,11 +385,11 @@ NEEDS: Mapping[str, Callable[[Question, str, str], bool]] = {
     "user-prompt-submit": _was_compacted,
     "session-end": _never,
     "session-start": _begins,
-    "subagent-start": has_tree,
+    "subagent-start": _is_in_team,
     "pre-tool-use": _before,
     "post-tool-use": _after,
     "post-tool-use-failure": _after,
     "stop": _stops,
     "subagent-stop": _stops,
-    "task-completed": has_tree,
+    "task-completed": _is_in_team,
 }

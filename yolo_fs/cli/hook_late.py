@@ -61,7 +61,8 @@ def answer_late(
     else:
         note = f"yolo-fs hook: not checked, {cause}; the tool may run. "
         is_told = not is_cursor and may_destroy(given_to(payload))
-        told_agent = _context(UNKEPT) if is_told else {}
+        context = {"hookEventName": "PreToolUse", "additionalContext": UNKEPT}
+        told_agent = {"hookSpecificOutput": context} if is_told else {}
         return told_agent, f"{note}The daemon and 'yolo-fs verify' check what it leaves behind.", 0
     return _refusal(host, first, instead)
 
@@ -79,10 +80,6 @@ def _refusal(host: str, first: str, instead: str) -> tuple[dict[str, Any], str, 
         return {"permission": "deny", "user_message": first, "agent_message": reason}, "", 0
     denied = {"permissionDecision": "deny", "permissionDecisionReason": reason}
     return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **denied}}, "", 0
-
-
-def _context(text: str) -> dict[str, Any]:
-    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": text}}
 
 
 def _forbidden(payload: Mapping[str, Any], cwd: str) -> str:

@@ -154,7 +154,7 @@ def root_of(payload: Question, cwd: str) -> str:
     If no team works there, it is the first other one with a team that the tool names a path in.
     """
     root = find_root(cwd)
-    if root and has_tree(payload, cwd, root):
+    if root and has_tree(root):
         return root
     given = given_to(payload)
     named = [value for key in PATH_KEYS if isinstance(value := given.get(key), str)]
@@ -162,7 +162,7 @@ def root_of(payload: Question, cwd: str) -> str:
     for word in dict.fromkeys(named[:_MOST_WORDS]):
         path = os.path.abspath(os.path.join(cwd, os.path.expanduser(word)))
         other = find_root(path) if "\0" not in path and path.count("/") < _DEEPEST_PATH else ""
-        if other and has_tree(payload, cwd, other):
+        if other and has_tree(other):
             return other
     return root
 
@@ -202,7 +202,7 @@ def first_text(payload: Question, *keys: str) -> str:
     return next((value for key in keys if isinstance(value := payload.get(key), str) and value), "")
 
 
-def has_tree(_told: Question, folder_of: str, root: str) -> bool:
+def has_tree(root: str) -> bool:
     return os.path.isdir(os.path.join(root, PLANNING))
 
 
@@ -241,7 +241,7 @@ def is_one_of_ours(payload: Question, root: str) -> bool:
     """Return whether the request is from an agent of the company, for whom rules hold
     everywhere.
     """
-    if not os.path.isdir(os.path.join(root, PLANNING)):
+    if not has_tree(root):
         return False
     name = payload.get("agent_type") or payload.get("subagent_type")
     if not isinstance(name, str) or not name:
