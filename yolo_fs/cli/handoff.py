@@ -271,9 +271,9 @@ def read(
             if text_path is not None
             else None
         )
-        journal = Journal(repository.own_dir, source=repository.root, now=_now)
+        journal = Journal(repository.own_dir, source=repository.root)
         reader = Reader(repository.root, invocation.start, settings.limits, journal.append)
-        answer = reader.read(ReadRequest(path, agent, phase, text), _now())
+        answer = reader.read(ReadRequest(path, agent, phase, text), datetime.now(UTC))
         journal.close()
     return _reply(answer, settings)
 
@@ -282,22 +282,13 @@ def read(
 def report(invocation: Invocation) -> Reply:
     """Show how often agents left a usable handoff.json, and why not, by agent and by phase."""
     with Repository(invocation.start) as repository:
-        log = Reader(
-            repository.root, invocation.start, load(repository.root).limits, _ignore_event
-        ).log()
+        limits = load(repository.root).limits
+        log = Reader(repository.root, invocation.start, limits, lambda *_: None).log()
     compliance_report = compliance(log.reads)
     return Reply(
         _report_as_json(compliance_report, log),
         show=lambda console: _show_report(console, compliance_report, log),
     )
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
-def _ignore_event(_event: str, _path: str, _data: object) -> None:
-    pass
 
 
 def _read_file_text(start: str, path: str, limit_bytes: int) -> bytes:
