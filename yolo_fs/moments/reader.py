@@ -19,14 +19,13 @@ from yolo_fs.checking.snapshots import AtCommit, BlobReader, Snapshot, WorkTree
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.handoff_service.lifecycle import lifecycles_of
-from yolo_fs.handoff_service.reading import Reader
 from yolo_fs.handoffs.lifecycle import HandoffLifecycle, StageTime
 from yolo_fs.handoffs.session_progress import standing
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.moments.moment import PastMoment, PresentMoment, StatusObserver, find_commit, look_back
 from yolo_fs.moments.record import ArtifactText, read_artifact
 from yolo_fs.moments.timeline import Replay, Timeline
+from yolo_fs.progress.drift import lives_at
 from yolo_fs.workspace.settings import Settings, load
 
 LATEST_SESSIONS = 20
@@ -43,15 +42,11 @@ def handoffs_at(
     """
     root, limit = repository.root, settings.policy.max_file_bytes
     at = commit or repository.head().tip
-    reads = Reader(root, root, settings.limits, lambda *_: None).log().reads
     phases = facts_reader.phases(at)
     if at:
         facts_reader.history_index.read_up_to(at)
     until_s = facts_reader.history_index.at_s(commit) if commit else None
-    deadline_s = settings.policy.handoff_deadline_s
-    lives = (
-        lifecycles_of(root, phases, facts_reader.history_index, reads, deadline_s) if phases else ()
-    )
+    lives = lives_at(root, settings, phases, facts_reader)
     blobs = BlobReader(repository, limit)
     files: Snapshot = AtCommit(repository, commit, blobs) if commit else WorkTree(root, limit)
     product = ProductHandoffs(files, settings)

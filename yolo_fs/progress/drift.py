@@ -72,7 +72,7 @@ def notes_of_work_tree(
     `lives`: the life cycles of the handoffs, if they are known already.
     """
     of_all = (*_find_config_drift(board.config, settings.config), *_of_project(root, board))
-    known = _lives(root, settings, board, facts_reader) if lives is None else lives
+    known = lives_at(root, settings, board.phases, facts_reader) if lives is None else lives
     late = tuple(str(overdue_handoff) for overdue_handoff in overdue(known, int(time.time())))
     configured = WorkTreeNotes("", of_all, handoffs=late)
     judged = (_under(phase, settings.config) for phase in board.phases)
@@ -190,14 +190,19 @@ def _of_project(root: str, board: Board) -> Iterator[Drift]:
             yield Drift(PROJECT_STATE, key, declared, derived)
 
 
-def _lives(
-    root: str, settings: Settings, board: Board, facts_reader: FactsReader
+def lives_at(
+    root: str, settings: Settings, phases: Phases, facts_reader: FactsReader
 ) -> tuple[HandoffLifecycle, ...]:
-    if not board.phases:
+    """Return the life cycles of the handoffs of some phases, as far as the work tree tells.
+
+    Raises:
+        YoloError: the log of reads cannot be read.
+    """
+    if not phases:
         return ()
     reads = Reader(root, root, settings.limits, lambda *_: None).log().reads
     deadline_s = settings.policy.handoff_deadline_s
-    return lifecycles_of(root, board.phases, facts_reader.history_index, reads, deadline_s)
+    return lifecycles_of(root, phases, facts_reader.history_index, reads, deadline_s)
 
 
 def _find_named_tests(facts: PhaseFacts) -> tuple[tuple[str, tuple[str, ...]], ...]:

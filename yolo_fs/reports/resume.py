@@ -21,15 +21,13 @@ from yolo_fs.daemon.health import health
 from yolo_fs.evidence.facts import Switches
 from yolo_fs.git.repository import Head, Repository
 from yolo_fs.handoff_service.accept import DirectiveHandoffs, is_handoff
-from yolo_fs.handoff_service.lifecycle import lifecycles_of
-from yolo_fs.handoff_service.reading import Reader
 from yolo_fs.handoffs.lifecycle import HandoffLifecycle
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.install.doctor import standing_troubles
 from yolo_fs.phase.phase import Phases, not_begun
 from yolo_fs.phase.report import Audience, Brief
 from yolo_fs.progress.board import Board, board
-from yolo_fs.progress.drift import FORGED, notes_of_work_tree
+from yolo_fs.progress.drift import FORGED, lives_at, notes_of_work_tree
 from yolo_fs.reports.resume_report import LastHandoff, Situation, resume_report
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.survey.surveyor import Surveyor
@@ -153,8 +151,9 @@ class _Look:
         lives = none
         # Nobody looks through a linked tree, of which doctor's finding tells once.
         if not os.path.islink(os.path.join(self.repository.root, PLANNING_ROOT)):
+            root = self.repository.root
             lives = self._tried(
-                lambda: self._lives(settings, facts_reader, team_board.phases), none
+                lambda: lives_at(root, settings, team_board.phases, facts_reader), none
             )
         return replace(
             seen,
@@ -249,14 +248,3 @@ class _Look:
         )
         writer = packet.from_role if packet else ""
         return LastHandoff(path, handed.role, wrong, writer, orders, handed.mender)
-
-    def _lives(
-        self, settings: Settings, facts_reader: FactsReader, phases: Phases
-    ) -> tuple[HandoffLifecycle, ...]:
-        log = Reader(
-            self.repository.root, self.repository.root, settings.limits, lambda *_: None
-        ).log()
-        deadline_s = settings.policy.handoff_deadline_s
-        return lifecycles_of(
-            self.repository.root, phases, facts_reader.history_index, log.reads, deadline_s
-        )
