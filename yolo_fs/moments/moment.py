@@ -62,14 +62,14 @@ class PresentMoment:
         """
         if whole is not None and self.team:
             whole = self.team.phase_named(whole)
-        facts_reader = {"team": self.team.as_json(whole) if self.team else None}
+        team = {"team": self.team.as_json(whole) if self.team else None}
         crew = {"crew": self.crew.as_json() if self.crew else None}
         machines = {"machines": to_json(self.machines)}
         handoffs = {"handoff_json": to_json(self.compliance)}
         report = self.report.as_json(whole)
         waiting: dict[str, Any] = {"inbox": to_json(self.inbox)}
         waiting["health"] = [finding.as_json() for finding in self.health]
-        return waiting | facts_reader | as_json(self.beside) | crew | machines | handoffs | report
+        return waiting | team | as_json(self.beside) | crew | machines | handoffs | report
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,64 +100,58 @@ class StatusObserver:
         Raises:
             YoloError: BAD_CONFIG, GIT_FAILED.
         """
-        settings = load(self._repository.root)
-        if self._facts_reader is None or self._reporter is None or settings != self._settings:
+        repository, settings = self._repository, load(self._repository.root)
+        if (
+            self._facts_reader is None
+            or self._machines is None
+            or self._reporter is None
+            or settings != self._settings
+        ):
             self.close()
-            self._settings, self._facts_reader = settings, FactsReader(self._repository, settings)
-            self._machines = TeamObserver(self._repository, settings)
-            self._reporter = Reporter(self._repository, settings)
-        self._repository.evict_caches()
-        report = self._reporter.look()
-        standing = tuple(standing_troubles(self._repository, OF_A_PERSON))
-        escalations = Escalations(self._repository, settings)
+            self._settings, self._facts_reader = settings, FactsReader(repository, settings)
+            self._machines = TeamObserver(repository, settings)
+            self._reporter = Reporter(repository, settings)
+        repository.evict_caches()
+        history, observer, report = self._facts_reader, self._machines, self._reporter.look()
+        standing = tuple(standing_troubles(repository, OF_A_PERSON))
+        escalations = Escalations(repository, settings)
         try:
-            facts_reader = board(self._repository, settings, report.head.tip, self._facts_reader)
+            team = board(repository, settings, report.head.tip, history)
         except YoloError as error:  # a clone without its trees has artifacts on disk all the same
             wrong = replace(error.as_finding(), level=Level.WARNING)
             waiting = inbox(report, None, None, escalations, standing)
             wrong_too = (*standing, wrong)
             return PresentMoment(report, None, findings=wrong_too, inbox=waiting, health=standing)
         if report.head.tip:
-            index = self._facts_reader.history_index
-            warnings = self._facts_reader.derive_from(index.tip, "warnings", index.warnings)
+            index = history.history_index
+            warnings = history.derive_from(index.tip, "warnings", index.warnings)
             report = replace(report, last=last_commits(index), warnings=warnings)
         verdicts = {candidate.path: candidate.verdict for candidate in report.listing.unsettled}
-        crew = AgentsObserver(self._repository, settings, self._facts_reader).look(
-            verdicts, facts_reader.commit
-        )
+        crew = AgentsObserver(repository, settings, history).look(verdicts, team.commit)
         unseen: list[Finding] = []
-        history, none = self._facts_reader, tuple[WorkTreeNotes, ...]()
-        beside = _tried(
-            lambda: notes_of_work_tree(self._repository.root, settings, facts_reader, history),
-            none,
-            unseen,
+        obstacle, none, unwarned = (
+            report.obstacle,
+            tuple[WorkTreeNotes, ...](),
+            tuple[Finding, ...](),
         )
-        unread = (replace(finding, level=Level.WARNING) for finding in crew.findings)
-        names = (replace(finding, level=Level.WARNING) for finding in report.misnamed)
-        machines, wrong_there = self._look_at_machines(report.obstacle)
-        repository, unwarned = self._repository, tuple[Finding, ...]()
+        machines = _tried(lambda: observer.look(obstacle), None, unseen)
+        beside = _tried(
+            lambda: notes_of_work_tree(repository.root, settings, team, history), none, unseen
+        )
         of_hooks = _tried(
             lambda: tuple(_warn_of_bypassed_hooks(repository, settings)), unwarned, unseen
         )
+        read = _tried(lambda: total_compliance(repository.root, settings.limits), None, unseen)
+        unread = (replace(finding, level=Level.WARNING) for finding in crew.findings)
+        names = (replace(finding, level=Level.WARNING) for finding in report.misnamed)
         unlisted = (finding for finding in standing if not is_listed(verdicts, finding.path))
-        findings = (*unlisted, *of_hooks, *unread, *names, *wrong_there)
-        read = _tried(
-            lambda: total_compliance(self._repository.root, settings.limits), None, unseen
-        )
-        findings += tuple(dict.fromkeys(unseen))
-        runs = COMPANY_RUNS.read(self._repository)
+        findings = (*unlisted, *of_hooks, *unread, *names, *dict.fromkeys(unseen))
+        runs = COMPANY_RUNS.read(repository)
         known = runs["runs"] if isinstance(runs, dict) else ()
-        waiting = inbox(report, facts_reader, machines, escalations, standing, known)
+        waiting = inbox(report, team, machines, escalations, standing, known)
+        health_now = (*standing, *of_hooks)
         return PresentMoment(
-            report,
-            facts_reader,
-            beside,
-            crew,
-            findings,
-            machines,
-            read,
-            waiting,
-            (*standing, *of_hooks),
+            report, team, beside, crew, findings, machines, read, waiting, health_now
         )
 
     def close(self) -> None:
@@ -166,14 +160,6 @@ class StatusObserver:
             self._facts_reader.keep()
         if self._reporter:
             self._reporter.close()
-
-    def _look_at_machines(
-        self, obstacle: Reason | None
-    ) -> tuple[TeamOverview | None, tuple[Finding, ...]]:
-        try:
-            return (self._machines.look(obstacle) if self._machines else None), ()
-        except YoloError as error:  # a choice that is damaged hides the team, and nothing else
-            return None, (replace(error.as_finding(), level=Level.WARNING),)
 
 
 def _tried(look: Callable[[], _Seen], otherwise: _Seen, unseen: list[Finding]) -> _Seen:
