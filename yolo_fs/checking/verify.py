@@ -53,6 +53,12 @@ class CommitFault(NamedTuple):
     finding: Finding
     """Names the file and the line."""
 
+    @property
+    def finding_with_commit(self) -> Finding:
+        """The finding, with the commit before its path: `1a2b3c4:path`."""
+        path = f"{self.commit[:SHORT]}:{self.finding.path}".rstrip(":")
+        return replace(self.finding, path=path)
+
 
 class VerifiedCommit(NamedTuple):
     """One verified commit of a coordinator."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +10,6 @@ import click
 from yolo_fs.checking.verify import HEAD, CommitFault, Verifier, past_hooks
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.cli.validate import watched
-from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import Exit, counted
 from yolo_fs.evidence.facts import FETCH_LACKING
 from yolo_fs.git.repository import Repository
@@ -52,10 +50,7 @@ def verify(invocation: Invocation, *, revisions: Sequence[str]) -> Reply:
         **({"not_whole": unknown} if unknown else {}),
         "faults": [{"commit": fault.commit, **fault.finding.as_json()} for fault in faults],
     }
-    findings = [
-        replace(fault.finding, path=f"{fault.commit[:SHORT]}:{fault.finding.path}".rstrip(":"))
-        for fault in faults
-    ]
+    findings = [fault.finding_with_commit for fault in faults]
     exit_code = Exit.FINDINGS if faults else Exit.DONE
     return Reply(
         data,

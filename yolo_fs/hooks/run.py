@@ -13,14 +13,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from yolo_fs.artifacts.naming import first_line, is_sound
-from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, errors, safe
 from yolo_fs.protocol.hooks import ANNOUNCED_BY
 
 if TYPE_CHECKING:
     from yolo_fs.agents.access import Access
     from yolo_fs.authority.actors import Actor
-    from yolo_fs.checking.verify import CommitFault
     from yolo_fs.git.repository import Repository
     from yolo_fs.workspace.settings import Settings
 
@@ -348,7 +346,7 @@ def pre_push(arguments: Sequence[str]) -> bool:
                 broken = broken_rules(
                     repository, settings, fields[1], *(f"^{oid}" for oid in sorted(beyond))
                 )
-                findings += [_named(fault) for fault in broken]
+                findings += [fault.finding_with_commit for fault in broken]
     return _conclude(findings, settings, "the push is refused; nothing has left")
 
 
@@ -358,12 +356,6 @@ def _find_remote_tips(repository: Repository, tip: str, remote: str) -> Sequence
         return [tip]
     listed = repository.git.run("for-each-ref", "--format=%(objectname)", f"refs/remotes/{remote}/")
     return listed.out.decode().split()
-
-
-def _named(fault: CommitFault) -> Finding:
-    from dataclasses import replace
-
-    return replace(fault.finding, path=f"{fault.commit[:SHORT]}:{fault.finding.path}".rstrip(":"))
 
 
 def _repository() -> Repository:

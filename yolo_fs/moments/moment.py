@@ -10,7 +10,6 @@ from yolo_fs.agents.snapshot import AgentsObserver, AgentsSnapshot
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.uncommitted import is_listed
 from yolo_fs.checking.verify import past_hooks
-from yolo_fs.core.ids import SHORT
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.daemon.health import health
@@ -206,9 +205,6 @@ def stamp(repository: Repository) -> object:
 
 def _warn_of_bypassed_hooks(repository: Repository, settings: Settings) -> Iterator[Finding]:
     """Yield one warning for each commit that bypassed the git hooks."""
-    first = {
-        fault.commit: fault.finding for fault in reversed(list(past_hooks(repository, settings)))
-    }
-    for commit, finding in first.items():
-        path = f"{commit[:SHORT]}:{finding.path}".rstrip(":")
-        yield replace(finding, path=path, level=Level.WARNING)
+    first = {fault.commit: fault for fault in reversed(list(past_hooks(repository, settings)))}
+    for fault in first.values():
+        yield replace(fault.finding_with_commit, level=Level.WARNING)
