@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from yolo_fs.agents.access import Access
+from yolo_fs.cli.escalate import note_move
 from yolo_fs.cli.inbox import items_of, lines_of
 from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
 from yolo_fs.core.ids import EscalationId
@@ -60,10 +61,10 @@ def put_answer(
     """
     service = Escalations(repository, load(repository.root))
     moves = []
-    with contextlib.closing(_journal(repository)) as journal:
+    with contextlib.closing(Journal(repository.own_dir, source=repository.root)) as journal:
         for done in answers(service, repository.root, name, choice, text):
             moves.append(done)
-            _note(journal, done)
+            note_move(journal, done)
     return moves
 
 
@@ -85,18 +86,6 @@ def _error_for_no_question(name: str, items: Sequence[InboxItem]) -> YoloError:
     message = f"an answer does not settle this: {safe(item.question, 300).rstrip('.')}"
     hint = f"Run: {safe(item.command, 300)}"
     return YoloError(Reason.STATE_CONFLICT, message, hint=hint, exit_code=Exit.FINDINGS)
-
-
-def _journal(repository: Repository) -> Journal:
-    return Journal(repository.own_dir, source=repository.root)
-
-
-def _note(journal: Journal, done: MoveResult) -> None:
-    if done.is_refused or done.already or done.progress is None:
-        return
-    escalation = done.progress
-    about = {"id": str(escalation.id), "holder": escalation.agent, "line": dict(done.line)}
-    journal.append(f"escalation.{done.line['st']}", done.path, about)
 
 
 def _build_reply(moves: Sequence[MoveResult]) -> Reply:

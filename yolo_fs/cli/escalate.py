@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -229,18 +230,18 @@ def tick(invocation: Invocation) -> Reply:
 
 def _act(invocation: Invocation, act: Callable[[Escalations], MoveResult]) -> Reply:
     with Repository(invocation.start) as repository:
-        settings = load(repository.root)
-        done = act(Escalations(repository, settings))
-        journal = Journal(repository.own_dir, source=repository.root)
-        if not done.is_refused and not done.already and done.progress:
-            data = {
-                "id": str(done.progress.id),
-                "holder": done.progress.agent,
-                "line": dict(done.line),
-            }
-            journal.append(f"escalation.{done.line['st']}", done.path, data)
-        journal.close()
+        done = act(Escalations(repository, load(repository.root)))
+        with closing(Journal(repository.own_dir, source=repository.root)) as journal:
+            note_move(journal, done)
     return _reply(done)
+
+
+def note_move(journal: Journal, done: MoveResult) -> None:
+    """Write a move into the journal that has changed the log."""
+    if done.is_refused or done.already or done.progress is None:
+        return
+    about = {"id": str(done.progress.id), "holder": done.progress.agent, "line": dict(done.line)}
+    journal.append(f"escalation.{done.line['st']}", done.path, about)
 
 
 def _reply(done: MoveResult) -> Reply:
