@@ -27,7 +27,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.protocol.roster import meant_agent
 from yolo_fs.reports.status import report
-from yolo_fs.workspace.settings import Settings, load
+from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,7 +51,6 @@ class _Scene(NamedTuple):
     """The agents of one work tree at one time."""
 
     repository: Repository
-    settings: Settings
     verdicts: Mapping[str, Verdict]
     snapshot: AgentsSnapshot
 
@@ -62,9 +61,7 @@ def _scene(invocation: Invocation) -> Iterator[_Scene]:
         settings = load(repository.root)
         unsettled = report(repository, settings).listing.unsettled
         verdicts = {candidate.path: candidate.verdict for candidate in unsettled}
-        yield _Scene(
-            repository, settings, verdicts, AgentsObserver(repository, settings).look(verdicts)
-        )
+        yield _Scene(repository, verdicts, AgentsObserver(repository, settings).look(verdicts))
 
 
 @verb("list", example="yolo-fs agent list", parent=agent)

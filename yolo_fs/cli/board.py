@@ -42,6 +42,7 @@ SIGNS = {
     StepStanding.PENDING: (".", "dim"),
     StepStanding.SKIPPED: ("-", "dim"),
 }
+LEGEND = "  ".join(f"{sign} {standing}" for standing, (sign, _) in SIGNS.items())
 _COLOUR = {
     PlanStanding.COMPLETE: "green",
     PlanStanding.RUNNING: "cyan",
@@ -250,9 +251,7 @@ _STAGES = {
 
 
 def _draw_legend(console: Console) -> None:
-    console.print(
-        "  ".join(f"{sign} {standing}" for standing, (sign, _) in SIGNS.items()), style="dim"
-    )
+    console.print(LEGEND, style="dim")
     for some in (STEPS[:_HALF], STEPS[_HALF:]):
         console.print("  ".join(f"{step.number} {step.key}" for step in some), style="dim")
 

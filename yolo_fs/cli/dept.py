@@ -113,8 +113,10 @@ def cleanup(invocation: Invocation, *, phase: str, reason: str) -> Reply:
     """
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
-        chosen = spelled_or_at_work(repository, settings, FactsReader(repository, settings), phase)
-        if reason == "complete" and (at := _open_step(repository, chosen)):
+        facts_reader = FactsReader(repository, settings)
+        chosen = spelled_or_at_work(repository, settings, facts_reader, phase)
+        tip = repository.head().tip
+        if reason == "complete" and (at := _open_step(facts_reader, tip, chosen)):
             message = f"phase {chosen} is not complete: it is at step {at}"
             finding = Finding(
                 Reason.STATE_CONFLICT,
@@ -139,15 +141,9 @@ def _chosen(invocation: Invocation, spelled: str) -> tuple[str, PhaseId]:
         return repository.root, spelled_or_at_work(repository, settings, facts_reader, spelled)
 
 
-def _open_step(repository: Repository, phase: PhaseId) -> str:
+def _open_step(facts_reader: FactsReader, tip: str | None, phase: PhaseId) -> str:
     """Return the current step of a phase by its commits; empty if the phase is complete."""
-    facts_reader = FactsReader(repository, load(repository.root))
-    phases = (
-        known_phase
-        for known_phase in facts_reader.phases(repository.head().tip)
-        if known_phase.id == phase
-    )
-    known = next(phases, None)
+    known = next((each for each in facts_reader.phases(tip) if each.id == phase), None)
     if known is None:
         return "critique"
     return "" if known.is_complete else known.progress.step

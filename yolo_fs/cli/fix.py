@@ -68,21 +68,16 @@ def fix(invocation: Invocation, *, paths: Sequence[str], write: bool) -> Reply:
         "questions": len(questions),
     }
     code = Exit.FINDINGS if questions else Exit.DONE
-    shown = questions or changed
-    return Reply(
-        data, questions, code, lambda console: _show(console, changed) if shown else _show_none()
-    )
+    return Reply(data, questions, code, lambda console: _show(console, changed, questions))
 
 
 def _diff(file: Fixed) -> str:
     return diff(file.before, file.after, safe(file.path, 4096))
 
 
-def _show_none() -> None:
-    print("nothing to repair")
-
-
-def _show(console: Console, changed: Sequence[Fixed]) -> None:
+def _show(console: Console, changed: Sequence[Fixed], questions: Sequence[Finding]) -> None:
+    if not (changed or questions):
+        console.print("nothing to repair")
     for file in changed:
         if file.was_written:
             console.print(f"repaired {safe(file.path)}", soft_wrap=True)

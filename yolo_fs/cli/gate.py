@@ -154,13 +154,9 @@ def _show_why(console: Console, status: GateStatus) -> None:
         console.print(f"  {lack.with_command}")
 
 
-def _show_each(console: Console, gates: list[GateStatus]) -> None:
-    for status in gates:
-        _show_why(console, status)
-
-
 def _show_all(console: Console, gates: Gates) -> None:
-    _show_each(console, list(gates.phase.gates))
+    for status in gates.phase.gates:
+        _show_why(console, status)
     for name in gates.forged:
         console.print(f"forged: {safe(name)} {FORGED}", style="red")
     for drift in gates.drift:

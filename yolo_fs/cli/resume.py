@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -27,9 +27,6 @@ from yolo_fs.phase.report import BUDGET, Audience, Brief, as_data, as_text, cut
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.roster import bare_name, department_said
 from yolo_fs.reports.resume import resume as resume_from
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 _HOOK_TOKENS = 2400
 """Hosts move text beyond 10,000 characters out of the context."""
@@ -132,8 +129,10 @@ def resume(
     form = "json" if invocation.as_json else form
     budget = min(budget, _HOOK_TOKENS) if form in _HOOKS else budget
     brief = cut(brief, budget, as_text if form in _HOOKS else _FORMS[form])
-    text = _FORMS[form](brief)
-    return Reply(as_data(brief), findings, show=lambda console: _write(console, text))
+    text = _FORMS[form](brief)  # what agents have written is already escaped in it
+    return Reply(
+        as_data(brief), findings, show=lambda console: print(text, end="", file=console.file)
+    )
 
 
 def _unknown(role: str) -> Iterator[Finding]:
@@ -142,11 +141,6 @@ def _unknown(role: str) -> Iterator[Finding]:
         check_agent(role)
     except YoloError as error:
         yield replace(error.as_finding(), level=Level.WARNING)
-
-
-def _write(console: Console, text: str) -> None:
-    """Write the answer unchanged; text of agents in it is already escaped."""
-    console.file.write(text)
 
 
 def _brief(

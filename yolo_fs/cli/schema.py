@@ -51,7 +51,7 @@ def show(invocation: Invocation, *, kind: str) -> Reply:
             show=lambda console: console.print(_explain_no_schema(named_kind), soft_wrap=True),
         )
     data = next(iter(schemas.values())) if len(schemas) == 1 else schemas
-    return Reply(data, show=lambda console: _write(console, written(data)))
+    return Reply(data, show=lambda console: print(written(data), end="", file=console.file))
 
 
 @verb("example", example="yolo-fs schema example plan", parent=schema)
@@ -67,7 +67,9 @@ def example(invocation: Invocation, *, kind: str) -> Reply:
     """
     commits, plan = _find_work(kind, invocation.start)
     text = example_for(kind, commits, plan)
-    return Reply({"kind": kind, "text": text}, show=lambda console: _write(console, text))
+    return Reply(
+        {"kind": kind, "text": text}, show=lambda console: print(text, end="", file=console.file)
+    )
 
 
 def _find_work(path: str, start: str) -> tuple[list[str], Sequence[Mapping[str, Any]]]:
@@ -162,10 +164,6 @@ def _show_list(console: Console) -> None:
             )
         )
         console.print(f"{kind.name:34} {description}", soft_wrap=True)
-
-
-def _write(console: Console, text: str) -> None:
-    console.file.write(text)
 
 
 def _find_schemas(name: str) -> tuple[Kind, Mapping[str, Any]]:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.artifacts.verdicts import Held, Rejected
-from yolo_fs.cli.board import MANY, SIGNS, beginning, draw_steps, height_of_steps, not_begun
+from yolo_fs.cli.board import LEGEND, MANY, beginning, draw_steps, height_of_steps, not_begun
 from yolo_fs.cli.inbox import lines_of
 from yolo_fs.cli.reply import Reply, build_rich_console, console_for
 from yolo_fs.core.ids import SHORT
@@ -247,8 +247,7 @@ def _phase(phase: PhaseBoard, width: int) -> Iterator[ScreenLine]:
     shown = progress.as_shown()
     height = height_of_steps(shown, width)
     yield ScreenLine(draw=lambda console: draw_steps(console, shown), rows=height)
-    legend = "  ".join(f"{sign} {standing}" for standing, (sign, _) in SIGNS.items())
-    yield ScreenLine(f"  {legend}", "dim")
+    yield ScreenLine(f"  {LEGEND}", "dim")
     for department in progress.departments:
         if not department.is_complete:
             yield ScreenLine(f"  {_turn(department)}")
