@@ -60,7 +60,6 @@ class PhaseSignOff:
 
     def __init__(self, repository: Repository, settings: Settings, facts_reader: FactsReader):
         self._repository = repository
-        self._settings = settings
         self._facts_reader = facts_reader
         self._files = FileCommitter(repository, settings)
 

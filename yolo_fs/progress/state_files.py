@@ -39,7 +39,6 @@ from yolo_fs.phase.gates import was_proved
 from yolo_fs.phase.phase import Phase, Phases, with_filed
 from yolo_fs.phase.progress import DepartmentStatus
 from yolo_fs.progress.state_move import FreshArtifact, StateMove, tracked_state
-from yolo_fs.protocol.departments import Dept
 from yolo_fs.schemas.layout import Record
 from yolo_fs.states.execution import next_execution_state
 from yolo_fs.states.project import (
@@ -361,20 +360,12 @@ def _rows(phases: Phases) -> Iterator[tuple[str, bool, _Next]]:
     for phase in phases:
         folder = phase.facts.folder
         is_over = phase.is_complete
-        yield f"{folder}/.execution-state.json", is_over, _execution_builder_of(phase)
+        yield f"{folder}/{EXECUTION}", is_over, partial(next_execution_state, phase)
         if phase.facts.switches.several_departments:
-            yield f"{folder}/.phase-orchestration.json", is_over, _orchestration_builder_of(phase)
+            yield f"{folder}/.phase-orchestration.json", is_over, partial(orchestration, phase)
     if phases:
-        yield RUNNING, False, _execution_builder_of(current(phases))
-        yield PROJECT_STATE, False, lambda before: project_state(phases, before)
-
-
-def _execution_builder_of(phase: Phase) -> _Next:
-    return lambda before: next_execution_state(phase, before)
-
-
-def _orchestration_builder_of(phase: Phase) -> _Next:
-    return lambda before: orchestration(phase, before)
+        yield RUNNING, False, partial(next_execution_state, current(phases))
+        yield PROJECT_STATE, False, partial(project_state, phases)
 
 
 def _has_state_files(known: Iterable[str]) -> bool:
@@ -408,8 +399,9 @@ class Projector:
             return
         self._has_failed = False
         phases = self._facts_reader.phases(commit)
-        if several:
-            self._note_gates(phases)
+        for phase in phases if several else ():
+            for gate in phase.gates:
+                self._note_gate(str(phase.id), gate)
         if phases and (several or self._wanted != "never"):
             self._hide()
             self._write(phases, errors)
@@ -437,38 +429,21 @@ class Projector:
             if _is_over(phase, path):
                 continue
             error = errors.get(str(phase.id), "")
-            held_up = phase.held_up(department.department)
-            self._status(folder, path, _merge(department, error, held_up), department.department)
-
-    def _status(
-        self,
-        folder: str,
-        path: str,
-        merge: Callable[[Any], dict[str, Any] | None],
-        department: Dept,
-    ) -> None:
-        lock = os.path.join(folder, f".dept-lock-{department}")
-        with self._reporting_failures(path):
-            reap_temporaries(folder)
-            failpoint.reach("projections.begun")
-            root = self._repository.root
-            update(path, lock, merge, timeout_s=2.0, root=root, mode=SHARED)
-            failpoint.reach("projections.written")
-
-    def _note_gates(self, phases: Iterable[Phase]) -> None:
-        for phase in phases:
-            for gate in phase.gates:
-                self._note_gate(str(phase.id), gate)
+            merge = _merge(department, error, phase.held_up(department.department))
+            lock = os.path.join(folder, f".dept-lock-{department.department}")
+            with self._reporting_failures(path):
+                reap_temporaries(folder)
+                failpoint.reach("projections.begun")
+                root = self._repository.root
+                update(path, lock, merge, timeout_s=2.0, root=root, mode=SHARED)
+                failpoint.reach("projections.written")
 
     def _note_gate(self, phase: str, gate: GateStatus) -> None:
         key = (phase, gate.name)
         if gate.is_open and key not in self._open:
             self._open.add(key)
-            self._emit(
-                "gate.opened",
-                phase,
-                {"gate": gate.name, "evidence": [list(pair) for pair in gate.evidence]},
-            )
+            evidence = [list(pair) for pair in gate.evidence]
+            self._emit("gate.opened", phase, {"gate": gate.name, "evidence": evidence})
         elif not gate.is_open and key in self._open:
             self._open.discard(key)
             self._emit("gate.closed", phase, {"gate": gate.name, "why": str(gate.missing[0])})
