@@ -61,7 +61,7 @@ def check(team: Team, capsys: pytest.CaptureFixture[str]) -> str:
     with Repository(str(team.root)) as repository:
         settings = load(repository.root)
         history = FactsReader(repository, settings)
-        phases = phases_now(repository, settings, repository.head().tip, history)
+        phases = phases_now(settings, repository.head().tip, history)
     run_it = f" → {asked['command']}" if asked["command"] else ""
     assert summary_line(phases).endswith(f", next: {sentence}{run_it}")
     return str(asked["agent"])

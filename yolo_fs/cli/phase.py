@@ -105,7 +105,7 @@ def list_(invocation: Invocation) -> Reply:
         with suppress(YoloError):  # a branch that cannot be read hides no folder
             settings = load(repository.root)
             facts_reader = FactsReader(repository, settings)
-            now = phases_now(repository, settings, repository.head().tip, facts_reader)
+            now = phases_now(settings, repository.head().tip, facts_reader)
             known = {str(each.id): each.progress for each in now}
     rows = [_row(each, known.get(each.name)) for each in directories]
     return Reply(rows, misnamed(repository.root), show=lambda console: _show(console, rows))

@@ -81,7 +81,7 @@ class Branch:
 
     def is_moved_by(self, act: Act, commit: str) -> bool:
         """Return whether an open act would be done or be another one if the branch had a commit."""
-        facts = facts_at(self.repository, self.settings, self.team, self.id, commit)
+        facts = facts_at(self.settings, self.team, self.id, commit)
         after = acts_of(Phase(facts), each_plan=self._each_plan)
         now, then = (
             next((known.basis for known in acts if known.key == act.key), None)

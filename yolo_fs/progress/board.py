@@ -200,7 +200,7 @@ def board(
 
 
 def phases_now(
-    repository: Repository, settings: Settings, commit: str | None, facts_reader: FactsReader
+    settings: Settings, commit: str | None, facts_reader: FactsReader
 ) -> tuple[Phase, ...]:
     """Return the phases of a commit as its board shows them, by the commit's own configuration.
 

@@ -87,18 +87,14 @@ def facts_of(
     repository: Repository, settings: Settings, facts_reader: FactsReader, phase: PhaseId
 ) -> PhaseFacts:
     """Return the facts of a phase as the branch has them; empty while nothing is committed."""
-    return facts_at(repository, settings, facts_reader, phase, repository.head().tip)
+    return facts_at(settings, facts_reader, phase, repository.head().tip)
 
 
 def facts_at(
-    repository: Repository,
-    settings: Settings,
-    facts_reader: FactsReader,
-    phase: PhaseId,
-    tip: str | None,
+    settings: Settings, facts_reader: FactsReader, phase: PhaseId, tip: str | None
 ) -> PhaseFacts:
     """Return the facts of a phase as a commit has them; empty where it has nothing of it."""
-    present = phases_now(repository, settings, tip, facts_reader)
+    present = phases_now(settings, tip, facts_reader)
     empty = not_begun(phase, present, Switches(settings.config))
     return next((candidate for candidate in present if candidate.id == phase), empty).facts
 
@@ -115,7 +111,7 @@ def phase_named(
         return Phase(
             facts_of(repository, settings, facts_reader, find_phase(repository.root, spelled))
         )
-    phases = phases_now(repository, settings, repository.head().tip, facts_reader)
+    phases = phases_now(settings, repository.head().tip, facts_reader)
     if not phases:
         hint = "A phase begins with its first committed artifact."
         raise no_committed_phase(repository.root, hint)
