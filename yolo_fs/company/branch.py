@@ -73,7 +73,9 @@ class Branch:
         self.tip = tip
         if (stamps := stamps_of(self.repository.root)) != self._stamps:
             self._stamps = stamps
-            self.settings = with_team(load(self.repository.root), self._team_size)
+            settings = with_team(load(self.repository.root), self._team_size)
+            if settings != self.settings:
+                self.settings, self.team = settings, FactsReader(self.repository, settings)
         facts = facts_of(self.repository, self.settings, self.team, self.id)
         self._phase = Phase(facts)
         self.acts = acts_of(self._phase, each_plan=self._each_plan)
