@@ -198,8 +198,7 @@ _PHASE = "{phase}"
 
 
 def _at_work(request: HookRequest) -> PhaseId | None:
-    facts_reader = FactsReader(request.repository, request.settings)
-    phase = phase_at_work(request.repository, request.settings, facts_reader)
+    phase = phase_at_work(FactsReader(request.repository, request.settings))
     return phase.id if phase else None
 
 

@@ -115,7 +115,7 @@ class Played:
         assert phase is not None
         with Repository(self.root) as repository:
             facts_reader = FactsReader(repository, load(self.root))
-            return [gates_at(repository, facts_reader, phase, one.oid) for one in self.commits]
+            return [gates_at(facts_reader, phase, one.oid) for one in self.commits]
 
     def yolo_fs(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         code, out, err = forked.call(arguments, Path(self.root), os.environ)

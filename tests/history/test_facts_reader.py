@@ -179,7 +179,7 @@ def shown(team: Team, *words: str) -> str:
 
 def on_board(team: Team, commit: str) -> dict[str, Any]:
     with Repository(str(team.root)) as repository:
-        return board(repository, load(repository.root), commit).as_json()
+        return board(FactsReader(repository, load(repository.root)), commit).as_json()
 
 
 def test_what_a_merge_brings_in_is_no_round_of_its_own(team: Team) -> None:

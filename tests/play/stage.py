@@ -21,6 +21,7 @@ from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git.repository import Repository
 from yolo_fs.git.runner import Git
+from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.progress.board import board
 from yolo_fs.system.store import read_json
 from yolo_fs.workspace.settings import load
@@ -221,7 +222,8 @@ class Stage:
     def _judge(self, path: str, _: Rest) -> None:
         """Append the result of the integration gate, as the rules work it out."""
         with Repository(self.root) as repository:
-            (phase,) = board(repository, load(self.root), repository.head().tip).phases
+            facts_reader = FactsReader(repository, load(self.root))
+            (phase,) = board(facts_reader, repository.head().tip).phases
         checks = phase.integration_checks.items()
         failures = [
             {"check": key, "detail": lack.what, "file": lack.file}

@@ -27,7 +27,7 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
 
 def as_of(team: Team, commit: str | None) -> Board:
     with Repository(str(team.root)) as repository:
-        return board(repository, load(repository.root), commit)
+        return board(FactsReader(repository, load(repository.root)), commit)
 
 
 def beside(team: Team) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def beside(team: Team) -> dict[str, Any]:
     with Repository(str(team.root)) as repository:
         settings = load(repository.root)
         gathered = FactsReader(repository, settings)
-        found = board(repository, settings, repository.head().tip, gathered)
+        found = board(gathered, repository.head().tip)
         return as_json(notes_of_work_tree(repository.root, settings, found, gathered))
 
 

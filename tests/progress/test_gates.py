@@ -55,9 +55,8 @@ def look(team: Team, phase: str, names: Sequence[str]) -> GateLook:
 
 def gates(team: Team, phase: PhaseId = PHASE) -> Gates:
     with Repository(str(team.root)) as repository:
-        return gates_at(
-            repository, FactsReader(repository, load(repository.root)), phase, repository.head().tip
-        )
+        facts_reader = FactsReader(repository, load(repository.root))
+        return gates_at(facts_reader, phase, repository.head().tip)
 
 
 def moved(found: GateLook) -> list[str]:

@@ -91,7 +91,7 @@ def a_history(place: Path, chance: Random, phases: Sequence[str] = PHASES) -> li
 
 def told(repository: Repository, commit: str, facts_reader: FactsReader) -> object:
     """Return all that is shown of a commit."""
-    shown = board(repository, load(repository.root), commit, facts_reader)
+    shown = board(facts_reader, commit)
     phases = [(one.facts, one.folded, one.waits, one.integration_checks) for one in shown.phases]
     observer = AgentsObserver(repository, load(repository.root), facts_reader)
     agents = [(one.outcomes, one.turns) for one in observer.read_phases(commit)]

@@ -59,9 +59,8 @@ def check(team: Team, capsys: pytest.CaptureFixture[str]) -> str:
     assert f"next: {sentence}" in told
     assert all(path in told for path in asked["writes"])
     with Repository(str(team.root)) as repository:
-        settings = load(repository.root)
-        history = FactsReader(repository, settings)
-        phases = phases_now(settings, repository.head().tip, history)
+        history = FactsReader(repository, load(repository.root))
+        phases = phases_now(history, repository.head().tip)
     run_it = f" → {asked['command']}" if asked["command"] else ""
     assert summary_line(phases).endswith(f", next: {sentence}{run_it}")
     return str(asked["agent"])

@@ -176,8 +176,7 @@ def _decide(
     decide: Callable[[PhaseFacts], dict[str, str]],
 ) -> Reply:
     with Repository(invocation.start) as repository:
-        settings = load(repository.root)
-        phase = phase_named(repository, settings, FactsReader(repository, settings), spelled)
+        phase = phase_named(FactsReader(repository, load(repository.root)), spelled)
         fields = decide(phase.facts)
         made = record_decision(
             repository.root, phase.facts.folder, fields, reason, datetime.now(UTC)

@@ -112,9 +112,8 @@ def cleanup(invocation: Invocation, *, phase: str, reason: str) -> Reply:
     Exit code 1, with everything left, when the reason is `complete` and the phase is not.
     """
     with Repository(invocation.start) as repository:
-        settings = load(repository.root)
-        facts_reader = FactsReader(repository, settings)
-        chosen = spelled_or_at_work(repository, settings, facts_reader, phase)
+        facts_reader = FactsReader(repository, load(repository.root))
+        chosen = spelled_or_at_work(facts_reader, phase)
         tip = repository.head().tip
         if reason == "complete" and (at := _open_step(facts_reader, tip, chosen)):
             message = f"phase {chosen} is not complete: it is at step {at}"
@@ -136,9 +135,8 @@ def cleanup(invocation: Invocation, *, phase: str, reason: str) -> Reply:
 def _chosen(invocation: Invocation, spelled: str) -> tuple[str, PhaseId]:
     """Return the root of the work tree, and the selected phase."""
     with Repository(invocation.start) as repository:
-        settings = load(repository.root)
-        facts_reader = FactsReader(repository, settings)
-        return repository.root, spelled_or_at_work(repository, settings, facts_reader, spelled)
+        facts_reader = FactsReader(repository, load(repository.root))
+        return repository.root, spelled_or_at_work(facts_reader, spelled)
 
 
 def _open_step(facts_reader: FactsReader, tip: str | None, phase: PhaseId) -> str:

@@ -82,8 +82,7 @@ def _ask_repository(invocation: Invocation, name: str, meanings: Sequence[Meanin
     """Return how a gate or a file stands; None where the branch has no more to say."""
     with Repository(invocation.start) as repository:
         if meanings and meanings[0].what == "gate":
-            settings = load(repository.root)
-            phase = phase_at_work(repository, settings, FactsReader(repository, settings))
+            phase = phase_at_work(FactsReader(repository, load(repository.root)))
             has_it = phase and any(gate.name == meanings[0].name for gate in phase.gates)
             if phase is None or not has_it:
                 return None

@@ -124,8 +124,8 @@ def _gates(invocation: Invocation, phase: str) -> Gates:
 
 def _gates_in(repository: Repository, settings: Settings, phase: str) -> Gates:
     facts_reader = FactsReader(repository, settings)
-    wanted = spelled_or_at_work(repository, settings, facts_reader, phase)
-    gates = gates_at(repository, facts_reader, wanted, repository.head().tip)
+    wanted = spelled_or_at_work(facts_reader, phase)
+    gates = gates_at(facts_reader, wanted, repository.head().tip)
     facts_reader.keep()
     return gates
 

@@ -266,7 +266,7 @@ def _run(
                 check_installed(host, repository.root)
         spelled = phase
         if chain and chain not in GOES_ON and not spelled:
-            at_work = phase_at_work(repository, settings, FactsReader(repository, settings))
+            at_work = phase_at_work(FactsReader(repository, settings))
             spelled = str(at_work.id) if at_work else ""
         fix = department if chain in GOES_ON else None
         chosen = chosen_phase(repository, settings, words, spelled, make=not dry_run, fix=fix)
@@ -324,7 +324,7 @@ def _skip_by_flags(
 ) -> None:
     """Declare the steps skipped that the user skips; the same flags once more change nothing."""
     for flag in flags:
-        facts = facts_of(repository, settings, FactsReader(repository, settings), phase)
+        facts = facts_of(FactsReader(repository, settings), phase)
         skip(repository, settings, Phase(facts), SKIP_FLAGS[flag], flag, time.time())
 
 

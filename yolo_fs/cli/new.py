@@ -57,6 +57,5 @@ def new(invocation: Invocation, *, kind: str, phase: str, plan: str, dept: str |
 
 
 def _at_work(repository: Repository) -> PhaseId | None:
-    settings = load(repository.root)
-    phase = phase_at_work(repository, settings, FactsReader(repository, settings))
+    phase = phase_at_work(FactsReader(repository, load(repository.root)))
     return phase.id if phase else None

@@ -103,9 +103,8 @@ def list_(invocation: Invocation) -> Reply:
         directories = phases(repository.root)
         known = dict[str, PhaseStatus]()
         with suppress(YoloError):  # a branch that cannot be read hides no folder
-            settings = load(repository.root)
-            facts_reader = FactsReader(repository, settings)
-            now = phases_now(settings, repository.head().tip, facts_reader)
+            facts_reader = FactsReader(repository, load(repository.root))
+            now = phases_now(facts_reader, repository.head().tip)
             known = {str(each.id): each.progress for each in now}
     rows = [_row(each, known.get(each.name)) for each in directories]
     return Reply(rows, misnamed(repository.root), show=lambda console: _show(console, rows))
@@ -142,7 +141,7 @@ def sign_off(invocation: Invocation, *, number: str, agent: str, dry_run: bool) 
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
         facts_reader = FactsReader(repository, settings)
-        chosen = phase_named(repository, settings, facts_reader, number)
+        chosen = phase_named(facts_reader, number)
         by = Access(repository, settings, facts_reader).actor(agent) if agent else None
         done = PhaseSignOff(repository, settings, facts_reader).sign(chosen, by, dry_run=dry_run)
     code = Exit.FINDINGS if done.missing else Exit.DONE

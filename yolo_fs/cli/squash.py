@@ -38,9 +38,8 @@ def squash(
     A branch is the user's: no agent makes it with --write.
     """
     with Repository(invocation.start) as repository:
-        settings = load(repository.root)
-        facts_reader = FactsReader(repository, settings)
-        chosen = spelled_or_at_work(repository, settings, facts_reader, phase)
+        facts_reader = FactsReader(repository, load(repository.root))
+        chosen = spelled_or_at_work(facts_reader, phase)
         folder = f"{PLANNING_ROOT}/phases/{chosen}"
         name = branch or f"squashed/{chosen}"
         planned = plan_squash(repository, facts_reader, chosen, folder, name, subject)

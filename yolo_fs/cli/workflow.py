@@ -65,8 +65,7 @@ def _scene(invocation: Invocation, phase: str) -> Iterator[_PhaseLook]:
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
         facts_reader = FactsReader(repository, settings)
-        chosen = spelled_or_at_work(repository, settings, facts_reader, phase)
-        facts = facts_of(repository, settings, facts_reader, chosen)
+        facts = facts_of(facts_reader, spelled_or_at_work(facts_reader, phase))
         yield _PhaseLook(repository, settings, facts_reader, Phase(facts))
 
 

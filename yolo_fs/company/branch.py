@@ -23,7 +23,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.acts import Act, acts_of
 from yolo_fs.phase.phase import Phase
-from yolo_fs.progress.workflow import facts_at, facts_of
+from yolo_fs.progress.workflow import facts_at
 from yolo_fs.protocol.departments import Role
 from yolo_fs.reports.status import Candidate, CandidateState, report, unsettled_among
 from yolo_fs.survey.surveyor import obstacles_of
@@ -76,14 +76,13 @@ class Branch:
             settings = with_team(load(self.repository.root), self._team_size)
             if settings != self.settings:
                 self.settings, self.team = settings, FactsReader(self.repository, settings)
-        facts = facts_of(self.repository, self.settings, self.team, self.id)
-        self._phase = Phase(facts)
+        self._phase = Phase(facts_at(self.team, self.id, tip))
         self.acts = acts_of(self._phase, each_plan=self._each_plan)
         return True
 
     def is_moved_by(self, act: Act, commit: str) -> bool:
         """Return whether an open act would be done or be another one if the branch had a commit."""
-        facts = facts_at(self.settings, self.team, self.id, commit)
+        facts = facts_at(self.team, self.id, commit)
         after = acts_of(Phase(facts), each_plan=self._each_plan)
         now, then = (
             next((known.basis for known in acts if known.key == act.key), None)

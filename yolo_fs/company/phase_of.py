@@ -50,9 +50,9 @@ def chosen_phase(
     facts_reader = FactsReader(repository, settings)
     if spelled:
         phase = find_phase(repository.root, spelled)
-        is_complete = Phase(facts_of(repository, settings, facts_reader, phase)).is_complete
+        is_complete = Phase(facts_of(facts_reader, phase)).is_complete
         return ChosenPhase(phase, is_new=False, is_complete=is_complete)
-    at_work = phase_at_work(repository, settings, facts_reader)
+    at_work = phase_at_work(facts_reader)
     if at_work and not (at_work.is_complete and intent):
         folder = f"{at_work.facts.folder}/"
         is_begun = any(filed.place.path.startswith(folder) for filed in at_work.facts.filed)

@@ -224,10 +224,7 @@ def _find_lacks_in_history(gate: Gate, folder: Folder) -> Sequence[str]:
         return gate.needs
     with Repository(folder.path) as repository:
         facts_reader, tip = FactsReader(repository, load(repository.root)), repository.head().tip
-        return [
-            lack.what
-            for lack in gates_at(repository, facts_reader, phase, tip).named(gate.name).missing
-        ]
+        return [lack.what for lack in gates_at(facts_reader, phase, tip).named(gate.name).missing]
 
 
 def _files(kind: str) -> list[str]:

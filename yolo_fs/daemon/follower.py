@@ -150,7 +150,7 @@ class Follower:
     def sum_up(self) -> None:
         """Compute the headline."""
         try:
-            phases = phases_now(self.settings, self.tip, self.team)
+            phases = phases_now(self.team, self.tip)
             self.headline = summary_line(phases)
         except YoloError:
             self.headline = ""  # what is damaged is reported by what needs more of it

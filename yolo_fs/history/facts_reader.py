@@ -56,8 +56,8 @@ class FactsReader:
     """Collects facts and folds them; caches what it reads, as blobs and commits never change."""
 
     def __init__(self, repository: Repository, settings: Settings):
-        self._repository = repository
-        self._settings = settings
+        self.repository = repository
+        self.settings = settings
         self._configs: dict[str | None, Config | None] = {}
         """Blob → the configuration in it."""
         self._phases: tuple[_Question, tuple[Phase, ...]] | None = None
@@ -87,7 +87,7 @@ class FactsReader:
     def _take_over(self, kept: FactsReader) -> None:
         """Start with the data of another reader of the same work tree and settings."""
         theirs, ours = (
-            (each._repository.root, each._repository.common_dir, each._settings)
+            (each.repository.root, each.repository.common_dir, each.settings)
             for each in (kept, self)
         )
         if theirs == ours and self.history_index.take_over(kept.history_index):
@@ -106,7 +106,7 @@ class FactsReader:
 
     def phases(self, commit: str | None, switches: Switches | None = None) -> tuple[Phase, ...]:
         """Return the phases as of a commit; unchanged facts are not folded again."""
-        chosen = switches or Switches(self._settings.config)
+        chosen = switches or Switches(self.settings.config)
         question = self._question_of(commit, chosen)
         before, known = self._phases or (None, ())
         if before != question:
@@ -127,7 +127,7 @@ class FactsReader:
     def absent_at(self, commit: str | None, paths: Iterable[str]) -> tuple[str, ...]:
         """Return which of some paths have no file in a commit, each once."""
         named = dict.fromkeys(paths)
-        return tuple(path for path in named if self._repository.blob_at(commit, path) is None)
+        return tuple(path for path in named if self.repository.blob_at(commit, path) is None)
 
     def facts(self, commit: str | None) -> tuple[PhaseFacts, ...]:
         """Return the facts of each phase as of a commit."""
@@ -146,7 +146,7 @@ class FactsReader:
         self._has_undone = self.history_index.has_undone()
         # The index may know a history whose trees are lost, so the first read checks them.
         begins = self._phases is None
-        files = self._repository.files_at(commit, PLANNING_ROOT, anew=begins)
+        files = self.repository.files_at(commit, PLANNING_ROOT, anew=begins)
         files = in_force(files, home)
         self._versions.begin(stamps)
         present = list(self._artifacts.read(files, self._versions.find_giver))
@@ -206,7 +206,7 @@ class FactsReader:
         return {key: oid for key, oid in steps if key.partition(" ")[0] not in self._work.doubled}
 
     def _list_line_tips(self) -> tuple[str, ...]:
-        known = self._repository.refs_below(LINES) | self._repository.refs_below(BESIDE)
+        known = self.repository.refs_below(LINES) | self.repository.refs_below(BESIDE)
         return tuple(sorted(set(known.values())))
 
     def _home_at(self, commit: str | None) -> str:
@@ -215,23 +215,23 @@ class FactsReader:
         For the tip, the work tree decides, since nobody commits `ACTIVE` on purpose; for the past,
         what was committed.
         """
-        if commit is None or commit == self._repository.head().tip:
-            return planning_home(self._repository.root)
-        blob = self._repository.blob_at(commit, ACTIVE)
-        active = self._repository.objects.read(blob, _ACTIVE_BYTES) if blob else None
+        if commit is None or commit == self.repository.head().tip:
+            return planning_home(self.repository.root)
+        blob = self.repository.blob_at(commit, ACTIVE)
+        active = self.repository.objects.read(blob, _ACTIVE_BYTES) if blob else None
         named = milestone_named(active.body) if active else ""
-        tree = self._repository.root_tree(commit)
-        return named if named and self._repository.trees.find(tree, named) else PLANNING_ROOT
+        tree = self.repository.root_tree(commit)
+        return named if named and self.repository.trees.find(tree, named) else PLANNING_ROOT
 
     def config_at(self, commit: str | None) -> Config | None:
         """Return the configuration of a commit: the past does not depend on today's departments."""
-        blob = self._repository.blob_at(commit, CONFIG)
-        objects, most_bytes = self._repository.objects, Limits().max_file_bytes
+        blob = self.repository.blob_at(commit, CONFIG)
+        objects, most_bytes = self.repository.objects, Limits().max_file_bytes
         git_object = objects.read(blob, most_bytes) if blob and blob not in self._configs else None
         if blob and git_object:
             self._configs[blob] = None
             with suppress(YoloError):
-                self._configs[blob] = config_in(git_object.body, self._repository.root, "committed")
+                self._configs[blob] = config_in(git_object.body, self.repository.root, "committed")
         return self._configs.get(blob)
 
     def _phase(self, phase: PhaseId, filed: Sequence[Filed], switches: Switches) -> PhaseFacts:
@@ -295,7 +295,7 @@ class FactsReader:
         """Return whether files are otherwise in a merge than in a commit that it brought; so it is
         taken where nobody knows.
         """
-        history, repository = self.history_index, self._repository
+        history, repository = self.history_index, self.repository
         commit, merge = history.commit_at(position), history.brought_by(position)
         if not files or commit is None or merge is None or history.lacks_trees:
             return True

@@ -115,7 +115,7 @@ class StatusObserver:
         standing = tuple(standing_troubles(repository, OF_A_PERSON))
         escalations = Escalations(repository, settings)
         try:
-            team = board(repository, settings, report.head.tip, history)
+            team = board(history, report.head.tip)
         except YoloError as error:  # a clone without its trees has artifacts on disk all the same
             wrong = replace(error.as_finding(), level=Level.WARNING)
             waiting = inbox(report, None, None, escalations, standing)
@@ -178,10 +178,8 @@ def look_back(
     Raises:
         YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.
     """
-    settings = load(repository.root)
-    gathered = facts_reader or FactsReader(repository, settings)
-    team_board = board(repository, settings, commit, gathered)
-    return PastMoment(team_board, last_commits(gathered.history_index))
+    gathered = facts_reader or FactsReader(repository, load(repository.root))
+    return PastMoment(board(gathered, commit), last_commits(gathered.history_index))
 
 
 def find_commit(repository: Repository, revision: str) -> str:

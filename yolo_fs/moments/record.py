@@ -227,7 +227,7 @@ def record_phase(
         YoloError: as `phase_spelled`; UNKNOWN_NAME, OBJECT_MISSING, GIT_FAILED.
     """
     facts_reader = FactsReader(repository, settings)
-    present = board(repository, settings, commit, facts_reader).phases
+    present = board(facts_reader, commit).phases
     if not present:
         hint = "A report needs a phase with at least one committed artifact."
         raise no_committed_phase(repository.root, hint)

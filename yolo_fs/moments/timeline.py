@@ -194,7 +194,7 @@ class Replay:
             if until is not None and time.monotonic() > until:
                 left += 1
                 continue
-            team_board = board(self._repository, settings, moment.commit, self._facts_reader)
+            team_board = board(self._facts_reader, moment.commit)
             seen = next(
                 (phase_board for phase_board in team_board.phases if str(phase_board.id) == phase),
                 None,

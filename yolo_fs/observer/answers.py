@@ -211,7 +211,7 @@ class Answerer:
                 is_settled = surveyor.hold()
             report(repository, settings)
             facts_reader = FactsReader(repository, settings)
-            team_board = board(repository, settings, head.tip, facts_reader)
+            team_board = board(facts_reader, head.tip)
             for phase in team_board.phases:
                 phase.work_out()
             AgentsObserver(repository, settings, facts_reader).look({}, head.tip)

@@ -107,7 +107,7 @@ class Waiting:
         team: Board | None = None
         machines: TeamOverview | None = None
         with suppress(YoloError):  # as `status`: what cannot be read hides its own items alone
-            team = board(repository, settings, head.tip, self._follower.team)
+            team = board(self._follower.team, head.tip)
         if self._machines is None or settings != self._settings:
             self._machines, self._settings = TeamObserver(repository, settings), settings
         with suppress(YoloError):

@@ -17,7 +17,6 @@ from yolo_fs.core.reasons import Finding
 from yolo_fs.core.timestamps import span
 from yolo_fs.escalations.log import as_json
 from yolo_fs.evidence.facts import PlanStatus, Switches
-from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader, loops_of
 from yolo_fs.loops.facts import LoopProgress
 from yolo_fs.phase.acts import act_for
@@ -27,7 +26,6 @@ from yolo_fs.phase.root_cause import RootCause, root_cause
 from yolo_fs.phase.waits import Alarm, Deadlock
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.schemas.config import Config
-from yolo_fs.workspace.settings import Settings
 
 _LEAST_STEPS = 2
 """Steps that were worked on before their pace says anything."""
@@ -174,42 +172,34 @@ class Board(NamedTuple):
         }
 
 
-def board(
-    repository: Repository,
-    settings: Settings,
-    commit: str | None,
-    facts_reader: FactsReader | None = None,
-) -> Board:
-    """Return where the team stands as of a commit. `facts_reader`: cache of earlier reads.
+def board(facts_reader: FactsReader, commit: str | None) -> Board:
+    """Return where the team stands as of a commit.
 
     Raises:
         YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.
     """
-    gathered = facts_reader or FactsReader(repository, settings)
-    config = gathered.config_at(commit)
-    switches = Switches(config or settings.config)
-    known = gathered.phases(commit, switches)
-    at_s = gathered.history_index.at_s(commit) if commit else 0
-    stands_in = commit is not None and config is None and settings.config != Config()
+    config = facts_reader.config_at(commit)
+    in_force = facts_reader.settings.config
+    known = facts_reader.phases(commit, Switches(config or in_force))
+    at_s = facts_reader.history_index.at_s(commit) if commit else 0
+    stands_in = commit is not None and config is None and in_force != Config()
 
     def drawn() -> tuple[PhaseBoard, ...]:
-        made = partial(_phase, gathered, at_s)
-        return tuple(gathered.derive(phase, "board", partial(made, phase)) for phase in known)
+        made = partial(_phase, facts_reader, at_s)
+        return tuple(facts_reader.derive(phase, "board", partial(made, phase)) for phase in known)
 
-    return Board(commit, config, stands_in, gathered.derive_from((commit, known), "board", drawn))
+    shown = facts_reader.derive_from((commit, known), "board", drawn)
+    return Board(commit, config, stands_in, shown)
 
 
-def phases_now(
-    settings: Settings, commit: str | None, facts_reader: FactsReader
-) -> tuple[Phase, ...]:
+def phases_now(facts_reader: FactsReader, commit: str | None) -> tuple[Phase, ...]:
     """Return the phases of a commit as its board shows them, by the commit's own configuration.
 
     Raises:
         YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.
     """
     config = facts_reader.config_at(commit)
-    switches = None if config in (None, settings.config) else Switches(config or settings.config)
-    return facts_reader.phases(commit, switches)
+    return facts_reader.phases(commit, Switches(config) if config else None)
 
 
 def _phase(facts_reader: FactsReader, at_s: int, phase: Phase) -> PhaseBoard:

@@ -163,8 +163,8 @@ class GateReader:
         repository, facts_reader = self._repository, self._facts_reader
         stamps = {path: stamp_at(path) for path in _branch_files(repository)}
         commit = repository.head().tip
-        phase = spelled_or_at_work(repository, self._settings, facts_reader, spelled)
-        gates = gates_at(repository, facts_reader, phase, commit)
+        phase = spelled_or_at_work(facts_reader, spelled)
+        gates = gates_at(facts_reader, phase, commit)
         return GateLook(
             phase=str(phase),
             gates=[to_json(gates.named(name)) for name in self._names],

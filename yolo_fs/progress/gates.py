@@ -8,7 +8,6 @@ from typing import NamedTuple
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Finding, Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.evidence.facts import Switches
-from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.gate_status import GateStatus
 from yolo_fs.phase.phase import Phase, not_begun
@@ -19,7 +18,6 @@ from yolo_fs.progress.state_files import forged_sentinels
 from yolo_fs.states.project import Drift
 from yolo_fs.system.store import Damaged, ListedFolder
 from yolo_fs.workspace.planning_tree import phase_folder
-from yolo_fs.workspace.settings import load
 
 
 class Gates(NamedTuple):
@@ -46,17 +44,15 @@ class Gates(NamedTuple):
         raise YoloError(Reason.UNKNOWN_NAME, f"no gate {safe(name)!r}", hint=hint)
 
 
-def gates_at(
-    repository: Repository, facts_reader: FactsReader, phase: PhaseId, commit: str | None
-) -> Gates:
+def gates_at(facts_reader: FactsReader, phase: PhaseId, commit: str | None) -> Gates:
     """Return the gates of a phase as of a commit; all closed while nothing is committed."""
     present = facts_reader.phases(commit)
-    empty = not_begun(phase, present, Switches(load(repository.root).config))
+    empty = not_begun(phase, present, Switches(facts_reader.settings.config))
     known_phase = next((candidate for candidate in present if candidate.id == phase), empty)
-    folder = ListedFolder.at(phase_folder(repository.root, phase))
+    folder = ListedFolder.at(phase_folder(facts_reader.repository.root, phase))
     forged = (*forged_sentinels(folder, known_phase, facts_reader), *_damaged(folder, known_phase))
     drift = tuple(drift_of_phase(folder, known_phase, shown(folder)))
-    return Gates(known_phase, forged, drift, find_unproved(repository, known_phase))
+    return Gates(known_phase, forged, drift, find_unproved(facts_reader.repository, known_phase))
 
 
 def _damaged(folder: ListedFolder, phase: Phase) -> Iterator[str]:

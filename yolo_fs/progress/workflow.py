@@ -83,65 +83,54 @@ class StepLook:
     }
 
 
-def facts_of(
-    repository: Repository, settings: Settings, facts_reader: FactsReader, phase: PhaseId
-) -> PhaseFacts:
+def facts_of(facts_reader: FactsReader, phase: PhaseId) -> PhaseFacts:
     """Return the facts of a phase as the branch has them; empty while nothing is committed."""
-    return facts_at(settings, facts_reader, phase, repository.head().tip)
+    return facts_at(facts_reader, phase, facts_reader.repository.head().tip)
 
 
-def facts_at(
-    settings: Settings, facts_reader: FactsReader, phase: PhaseId, tip: str | None
-) -> PhaseFacts:
+def facts_at(facts_reader: FactsReader, phase: PhaseId, tip: str | None) -> PhaseFacts:
     """Return the facts of a phase as a commit has them; empty where it has nothing of it."""
-    present = phases_now(settings, tip, facts_reader)
-    empty = not_begun(phase, present, Switches(settings.config))
+    present = phases_now(facts_reader, tip)
+    empty = not_begun(phase, present, Switches(facts_reader.settings.config))
     return next((candidate for candidate in present if candidate.id == phase), empty).facts
 
 
-def phase_named(
-    repository: Repository, settings: Settings, facts_reader: FactsReader, spelled: str
-) -> Phase:
+def phase_named(facts_reader: FactsReader, spelled: str) -> Phase:
     """Return the phase with a number or directory name; without any, the one that is worked on.
 
     Raises:
         YoloError: BAD_NAME, or UNKNOWN_NAME when there is none, NOT_INITIALISED without a tree.
     """
+    repository = facts_reader.repository
     if spelled:
-        return Phase(
-            facts_of(repository, settings, facts_reader, find_phase(repository.root, spelled))
-        )
-    phases = phases_now(settings, repository.head().tip, facts_reader)
+        return Phase(facts_of(facts_reader, find_phase(repository.root, spelled)))
+    phases = phases_now(facts_reader, repository.head().tip)
     if not phases:
         hint = "A phase begins with its first committed artifact."
         raise no_committed_phase(repository.root, hint)
     return current(phases)
 
 
-def phase_at_work(
-    repository: Repository, settings: Settings, facts_reader: FactsReader
-) -> Phase | None:
+def phase_at_work(facts_reader: FactsReader) -> Phase | None:
     """Return the phase of the work tree that is worked on, committed or not; None without any."""
     phases = tuple(
-        Phase(facts_of(repository, settings, facts_reader, phase))
-        for phase in phases_in(repository.root)
+        Phase(facts_of(facts_reader, phase)) for phase in phases_in(facts_reader.repository.root)
     )
     return current(phases) if phases else None
 
 
-def spelled_or_at_work(
-    repository: Repository, settings: Settings, facts_reader: FactsReader, spelled: str
-) -> PhaseId:
+def spelled_or_at_work(facts_reader: FactsReader, spelled: str) -> PhaseId:
     """Return the phase with a number, slug or directory name; without any, the one at work.
 
     Raises:
         YoloError: as `find_phase`; UNKNOWN_NAME when there is no phase at all.
     """
+    root = facts_reader.repository.root
     if spelled:
-        return find_phase(repository.root, spelled)
-    if phase := phase_at_work(repository, settings, facts_reader):
+        return find_phase(root, spelled)
+    if phase := phase_at_work(facts_reader):
         return phase.id
-    raise no_phase(repository.root)
+    raise no_phase(root)
 
 
 def find_step(key: str) -> Step:

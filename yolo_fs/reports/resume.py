@@ -104,9 +104,7 @@ class _Look:
         unseen: _Seen = ({}, Head(None, None), None)
         verdicts, head, obstacle = self._tried(lambda: self._survey_verdicts(in_force), unseen)
         facts_reader = FactsReader(self.repository, in_force)
-        team_board = self._tried(
-            lambda: board(self.repository, in_force, head.tip, facts_reader), None
-        )
+        team_board = self._tried(lambda: board(facts_reader, head.tip), None)
         seen = Situation(
             branch=head.branch or "",
             commit=head.tip or "",
