@@ -33,10 +33,9 @@ def as_of(team: Team, commit: str | None) -> Board:
 def beside(team: Team) -> dict[str, Any]:
     """Return what the work tree says beside the present."""
     with Repository(str(team.root)) as repository:
-        settings = load(repository.root)
-        gathered = FactsReader(repository, settings)
+        gathered = FactsReader(repository, load(repository.root))
         found = board(gathered, repository.head().tip)
-        return as_json(notes_of_work_tree(repository.root, settings, found, gathered))
+        return as_json(notes_of_work_tree(found, gathered))
 
 
 def departments(found: Board) -> list[str]:

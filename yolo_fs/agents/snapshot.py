@@ -264,10 +264,8 @@ def shutdown_as_json(shutdown: Shutdown, *, is_late: bool) -> dict[str, Any]:
     }
 
 
-def tally_of(
-    repository: Repository, settings: Settings, facts_reader: FactsReader, facts: PhaseFacts
-) -> tuple[DepartmentTotals, ...]:
+def tally_of(facts_reader: FactsReader, facts: PhaseFacts) -> tuple[DepartmentTotals, ...]:
     """Return the totals of each department of a phase, with what its Devs reported."""
-    journal = AgentJournal(repository.own_dir, settings.limits)
+    journal = AgentJournal(facts_reader.repository.own_dir, facts_reader.settings.limits)
     done = task_commits(facts, facts_reader.history_index)
     return tally(Phase(facts), done, journal.read(datetime.now(UTC)).seen)

@@ -143,7 +143,7 @@ def sign_off(invocation: Invocation, *, number: str, agent: str, dry_run: bool) 
         facts_reader = FactsReader(repository, settings)
         chosen = phase_named(facts_reader, number)
         by = Access(repository, settings, facts_reader).actor(agent) if agent else None
-        done = PhaseSignOff(repository, settings, facts_reader).sign(chosen, by, dry_run=dry_run)
+        done = PhaseSignOff(facts_reader).sign(chosen, by, dry_run=dry_run)
     code = Exit.FINDINGS if done.missing else Exit.DONE
     return Reply(done, done.findings, code, lambda console: _show_sign_off(console, done))
 

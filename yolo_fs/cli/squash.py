@@ -42,7 +42,7 @@ def squash(
         chosen = spelled_or_at_work(facts_reader, phase)
         folder = f"{PLANNING_ROOT}/phases/{chosen}"
         name = branch or f"squashed/{chosen}"
-        planned = plan_squash(repository, facts_reader, chosen, folder, name, subject)
+        planned = plan_squash(facts_reader, chosen, folder, name, subject)
         commit = make_squash(repository, planned) if write and not dry_run else ""
         facts_reader.keep()
     data = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +17,14 @@ from yolo_fs.cli.message import hear_message
 from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
 from yolo_fs.core.ids import PlanId, TaskRef
 from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, hint_for_unknown, safe
-from yolo_fs.evidence.facts import PhaseFacts, plan_progress
+from yolo_fs.evidence.facts import plan_progress
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.protocol.roster import department_said
 from yolo_fs.tasks.service import Claims
 from yolo_fs.workspace.planning_tree import find_phase
-from yolo_fs.workspace.settings import Settings, load
+from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -144,7 +144,9 @@ def complete(invocation: Invocation, *, file: str, agent: str) -> Reply:
         totals, *_ = sorted(
             (
                 plan_totals
-                for plan_totals in _plans_of(repository, settings, facts_reader, facts)
+                for phase_facts in facts
+                for department in tally_of(facts_reader, phase_facts)
+                for plan_totals in department.plans
                 if plan_totals.plan.id == PlanId.parse(str(heard.value.get("plan_id")))
             ),
             key=lambda plan_totals: plan_totals.plan.department is not own,
@@ -165,8 +167,7 @@ def summary(invocation: Invocation, *, plan: str | None, phase: str | None) -> R
     is a list of both.
     """
     with Repository(invocation.start) as repository:
-        settings = load(repository.root)
-        facts_reader = FactsReader(repository, settings)
+        facts_reader = FactsReader(repository, load(repository.root))
         wanted = find_phase(repository.root, phase) if phase else None
         facts = [
             phase_facts
@@ -174,9 +175,7 @@ def summary(invocation: Invocation, *, plan: str | None, phase: str | None) -> R
             if wanted in (None, phase_facts.phase)
         ]
         departments = [
-            each
-            for phase_facts in facts
-            for each in tally_of(repository, settings, facts_reader, phase_facts)
+            each for phase_facts in facts for each in tally_of(facts_reader, phase_facts)
         ]
     if plan is not None:
         return _report_plan(
@@ -200,17 +199,6 @@ def _report_plan(name: str, plans: Sequence[PlanTotals]) -> Reply:
 
     data = [_plan_as_json(plan_totals) for plan_totals in named]
     return Reply(data if len(data) > 1 else data[0], show=show)
-
-
-def _plans_of(
-    repository: Repository,
-    settings: Settings,
-    facts_reader: FactsReader,
-    facts: Iterable[PhaseFacts],
-) -> Iterator[PlanTotals]:
-    for phase_facts in facts:
-        for department in tally_of(repository, settings, facts_reader, phase_facts):
-            yield from department.plans
 
 
 def _plan_as_json(plan_totals: PlanTotals) -> dict[str, Any]:

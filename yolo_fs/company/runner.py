@@ -653,8 +653,7 @@ class Runner:
         branch = self._branch
         by = branch.access.actor(act.agent)
         try:
-            sign_off = PhaseSignOff(self._repository, branch.settings, branch.team)
-            done = sign_off.sign(branch.phase, by)
+            done = PhaseSignOff(branch.team).sign(branch.phase, by)
             state, lacking = done.state, "; ".join(map(str, done.findings)) if done.missing else ""
         except YoloError as error:
             state, lacking = "refused", f"{error.reason.value}: {error.message}"

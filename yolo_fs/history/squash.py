@@ -45,12 +45,7 @@ class Squash(NamedTuple):
 
 
 def plan_squash(
-    repository: Repository,
-    facts_reader: FactsReader,
-    phase: PhaseId,
-    folder: str,
-    branch: str,
-    subject: str,
+    facts_reader: FactsReader, phase: PhaseId, folder: str, branch: str, subject: str
 ) -> Squash:
     """Return what squashing a phase would make. `folder`: of the phase, relative to the root.
 
@@ -58,6 +53,7 @@ def plan_squash(
         YoloError: UNKNOWN_NAME when the branch has nothing of the phase; BAD_FORMAT for a subject
             or a branch; OBJECT_MISSING where a shallow clone ends within the phase.
     """
+    repository = facts_reader.repository
     if not repository.is_branch_name(branch):
         message, hint = f"{safe(branch)!r} is no name of a branch", "Such as 'review/login'."
         raise YoloError(Reason.BAD_FORMAT, message, hint=hint)

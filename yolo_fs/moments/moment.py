@@ -88,7 +88,6 @@ class StatusObserver:
 
     def __init__(self, repository: Repository):
         self._repository = repository
-        self._settings: Settings | None = None
         self._facts_reader: FactsReader | None = None
         self._machines: TeamObserver | None = None
         self._reporter: Reporter | None = None
@@ -104,10 +103,10 @@ class StatusObserver:
             self._facts_reader is None
             or self._machines is None
             or self._reporter is None
-            or settings != self._settings
+            or settings != self._facts_reader.settings
         ):
             self.close()
-            self._settings, self._facts_reader = settings, FactsReader(repository, settings)
+            self._facts_reader = FactsReader(repository, settings)
             self._machines = TeamObserver(repository, settings)
             self._reporter = Reporter(repository, settings)
         repository.evict_caches()
@@ -134,9 +133,7 @@ class StatusObserver:
             tuple[Finding, ...](),
         )
         machines = _tried(lambda: observer.look(obstacle), None, unseen)
-        beside = _tried(
-            lambda: notes_of_work_tree(repository.root, settings, team, history), none, unseen
-        )
+        beside = _tried(lambda: notes_of_work_tree(team, history), none, unseen)
         of_hooks = _tried(
             lambda: tuple(_warn_of_bypassed_hooks(repository, settings)), unwarned, unseen
         )

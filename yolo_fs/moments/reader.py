@@ -26,27 +26,26 @@ from yolo_fs.moments.moment import PastMoment, PresentMoment, StatusObserver, fi
 from yolo_fs.moments.record import ArtifactText, read_artifact
 from yolo_fs.moments.timeline import Replay, Timeline
 from yolo_fs.progress.drift import lives_at
-from yolo_fs.workspace.settings import Settings, load
+from yolo_fs.workspace.settings import load
 
 LATEST_SESSIONS = 20
 
 
-def handoffs_at(
-    repository: Repository, settings: Settings, facts_reader: FactsReader, commit: str
-) -> dict[str, Any]:
+def handoffs_at(facts_reader: FactsReader, commit: str) -> dict[str, Any]:
     """Return the handoffs' life cycles and the product workflow's latest sessions at a commit.
 
     The handoffs are those that were under way then. An empty `commit` means the present, including
     what exists only on disk. For the past, a stage that only a file on disk proves is dated by that
     file's own time.
     """
+    repository, settings = facts_reader.repository, facts_reader.settings
     root, limit = repository.root, settings.policy.max_file_bytes
     at = commit or repository.head().tip
     phases = facts_reader.phases(at)
     if at:
         facts_reader.history_index.read_up_to(at)
     until_s = facts_reader.history_index.at_s(commit) if commit else None
-    lives = lives_at(root, settings, phases, facts_reader)
+    lives = lives_at(phases, facts_reader)
     blobs = BlobReader(repository, limit)
     files: Snapshot = AtCommit(repository, commit, blobs) if commit else WorkTree(root, limit)
     product = ProductHandoffs(files, settings)
@@ -109,7 +108,7 @@ class MomentReader:
         self._replay_repository = Repository(start)
         self._replaying = threading.Lock()
         self._replay = Replay(self._replay_repository)
-        self._facts_reader: tuple[Settings, FactsReader] | None = None
+        self._facts_reader: FactsReader | None = None
         self._moments: OrderedDict[str, PastMoment] = OrderedDict()
 
     @property
@@ -203,9 +202,7 @@ class MomentReader:
         """
         with self._past:
             commit = self._commit(revision) if revision else ""
-            return handoffs_at(
-                self._past_repository, load(self.root), self._refresh_facts_reader(), commit
-            )
+            return handoffs_at(self._refresh_facts_reader(), commit)
 
     def timeline(
         self, phase: str, events: Iterable[Mapping[str, Any]], budget_s: float | None = None
@@ -230,7 +227,7 @@ class MomentReader:
         Changed settings replace it: they may change the history's meaning.
         """
         settings = load(self.root)
-        if self._facts_reader is None or self._facts_reader[0] != settings:
-            self._facts_reader = settings, FactsReader(self._past_repository, settings)
+        if self._facts_reader is None or self._facts_reader.settings != settings:
+            self._facts_reader = FactsReader(self._past_repository, settings)
             self._moments.clear()
-        return self._facts_reader[1]
+        return self._facts_reader

@@ -163,7 +163,6 @@ class Replay:
 
     def __init__(self, repository: Repository):
         self._repository = repository
-        self._settings: Settings | None = None
         self._facts_reader: FactsReader | None = None
         self._samples: dict[tuple[str, str], TimelineSample | None] = {}
         """(phase, commit) → state of the phase; None where it did not exist yet."""
@@ -181,8 +180,8 @@ class Replay:
 
         `phase`: name of its directory. `events`: the journal's events.
         """
-        if self._facts_reader is None or settings != self._settings:
-            self._settings, self._facts_reader = settings, FactsReader(self._repository, settings)
+        if self._facts_reader is None or settings != self._facts_reader.settings:
+            self._facts_reader = FactsReader(self._repository, settings)
             self._samples.clear()
         until = None if budget_s is None else time.monotonic() + budget_s
         moments = self._choose_moments(self._facts_reader, phase, tip)

@@ -215,7 +215,7 @@ class Answerer:
             for phase in team_board.phases:
                 phase.work_out()
             AgentsObserver(repository, settings, facts_reader).look({}, head.tip)
-            notes_of_work_tree(repository.root, settings, team_board, facts_reader)
+            notes_of_work_tree(team_board, facts_reader)
             facts_reader.hold()
             gc.collect()
             gc.freeze()

@@ -36,7 +36,7 @@ from yolo_fs.states.project import (
 )
 from yolo_fs.system.store import ListedFolder, read_json
 from yolo_fs.workspace.planning_tree import phase_folder, phases_in
-from yolo_fs.workspace.settings import CONFIG, Settings
+from yolo_fs.workspace.settings import CONFIG
 
 FORGED = "was made by hand and is ignored: only committed evidence opens a gate"
 """What is said of a forged sentinel."""
@@ -61,8 +61,6 @@ class WorkTreeNotes:
 
 
 def notes_of_work_tree(
-    root: str,
-    settings: Settings,
     board: Board,
     facts_reader: FactsReader,
     lives: Sequence[HandoffLifecycle] | None = None,
@@ -71,11 +69,12 @@ def notes_of_work_tree(
 
     `lives`: the life cycles of the handoffs, if they are known already.
     """
-    of_all = (*_find_config_drift(board.config, settings.config), *_of_project(root, board))
-    known = lives_at(root, settings, board.phases, facts_reader) if lives is None else lives
+    root, in_force = facts_reader.repository.root, facts_reader.settings.config
+    of_all = (*_find_config_drift(board.config, in_force), *_of_project(root, board))
+    known = lives_at(board.phases, facts_reader) if lives is None else lives
     late = tuple(str(overdue_handoff) for overdue_handoff in overdue(known, int(time.time())))
     configured = WorkTreeNotes("", of_all, handoffs=late)
-    judged = (_under(phase, settings.config) for phase in board.phases)
+    judged = (_under(phase, in_force) for phase in board.phases)
     unhanded = missing_handoffs(board.phases, phases_in(root))
     phases = (
         replace(
@@ -190,9 +189,7 @@ def _of_project(root: str, board: Board) -> Iterator[Drift]:
             yield Drift(PROJECT_STATE, key, declared, derived)
 
 
-def lives_at(
-    root: str, settings: Settings, phases: Phases, facts_reader: FactsReader
-) -> tuple[HandoffLifecycle, ...]:
+def lives_at(phases: Phases, facts_reader: FactsReader) -> tuple[HandoffLifecycle, ...]:
     """Return the life cycles of the handoffs of some phases, as far as the work tree tells.
 
     Raises:
@@ -200,6 +197,7 @@ def lives_at(
     """
     if not phases:
         return ()
+    root, settings = facts_reader.repository.root, facts_reader.settings
     reads = Reader(root, root, settings.limits, lambda *_: None).log().reads
     deadline_s = settings.policy.handoff_deadline_s
     return lifecycles_of(root, phases, facts_reader.history_index, reads, deadline_s)

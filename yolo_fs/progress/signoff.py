@@ -12,7 +12,6 @@ from yolo_fs.authority.actors import Actor
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
-from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.phase import Phase, Phases
 from yolo_fs.progress.cut_off import find_unproved
@@ -29,7 +28,6 @@ from yolo_fs.states.signoff import (
     signed_state,
 )
 from yolo_fs.system.store import json_text
-from yolo_fs.workspace.settings import Settings
 
 
 class SignedOff(NamedTuple):
@@ -58,10 +56,10 @@ class SignedOff(NamedTuple):
 class PhaseSignOff:
     """Signs off the phases of one repository."""
 
-    def __init__(self, repository: Repository, settings: Settings, facts_reader: FactsReader):
-        self._repository = repository
+    def __init__(self, facts_reader: FactsReader):
+        self._repository = facts_reader.repository
         self._facts_reader = facts_reader
-        self._files = FileCommitter(repository, settings)
+        self._files = FileCommitter(facts_reader.repository, facts_reader.settings)
 
     def sign(self, named: Phase, by: Actor | None, *, dry_run: bool = False) -> SignedOff:
         """Sign a phase off, or return what it lacks. `by`: None for a person at a terminal.

@@ -119,7 +119,7 @@ class _Look:
         elif team_board and (
             settings or team_board.config
         ):  # who works on it is not guessed: nobody is sent anywhere
-            seen = self._add_team(seen, in_force, facts_reader, team_board)
+            seen = self._add_team(seen, facts_reader, team_board)
             seen = replace(
                 seen,
                 contexts=self._contexts(
@@ -142,23 +142,16 @@ class _Look:
         due = self._tried(lambda: DirectiveHandoffs(self.repository, in_force).due(), nothing)
         return replace(seen, handoff=handoff, due=due, trouble=tuple(dict.fromkeys(self.trouble)))
 
-    def _add_team(
-        self, seen: Situation, settings: Settings, facts_reader: FactsReader, team_board: Board
-    ) -> Situation:
+    def _add_team(self, seen: Situation, facts_reader: FactsReader, team_board: Board) -> Situation:
         none: tuple[HandoffLifecycle, ...] = ()
         lives = none
         # Nobody looks through a linked tree, of which doctor's finding tells once.
         if not os.path.islink(os.path.join(self.repository.root, PLANNING_ROOT)):
-            root = self.repository.root
-            lives = self._tried(
-                lambda: lives_at(root, settings, team_board.phases, facts_reader), none
-            )
+            lives = self._tried(lambda: lives_at(team_board.phases, facts_reader), none)
         return replace(
             seen,
-            phases=self._add_empty_phases(team_board.phases, settings),
-            drift=self._tried(
-                lambda: tuple(self._drift(settings, team_board, facts_reader, lives)), ()
-            ),
+            phases=self._add_empty_phases(team_board.phases, facts_reader.settings),
+            drift=self._tried(lambda: tuple(self._drift(team_board, facts_reader, lives)), ()),
             steps_said=facts_reader.steps_said(),
             lives=lives,
         )
@@ -193,7 +186,6 @@ class _Look:
 
     def _drift(
         self,
-        settings: Settings,
         team_board: Board,
         facts_reader: FactsReader,
         lives: tuple[HandoffLifecycle, ...],
@@ -201,9 +193,7 @@ class _Look:
         """Yield what the work tree declares, except how late a handoff is: that changes by
         itself.
         """
-        for notes in notes_of_work_tree(
-            self.repository.root, settings, team_board, facts_reader, lives
-        ):
+        for notes in notes_of_work_tree(team_board, facts_reader, lives):
             place = f"{notes.phase}: " if notes.phase else ""
             yield from (f"{place}{each}" for each in notes.drifts)
             yield from (f"{place}{name} {FORGED}" for name in notes.forged)
