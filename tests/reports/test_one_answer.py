@@ -83,3 +83,12 @@ def test_a_configuration_that_is_not_committed_changes_the_answer_nowhere(
     before = check(team, capsys)
     team.config(THREE)
     assert check(team, capsys) == before
+
+
+def test_a_tool_that_is_told_no_phase_means_the_one_that_its_command_means(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team.begin()
+    (team.root / ".yolo-planning/phases/00-spike").mkdir()
+    answer = Tools(str(team.root)).whose_turn()
+    assert answer.data["phase"] == said(team, capsys, "workflow", "next", "--json")["data"]["phase"]

@@ -41,14 +41,13 @@ from mcp.types import (
 )
 
 from yolo_fs import __version__
-from yolo_fs.cli.reply import Invocation, reply_of
 from yolo_fs.core.json_form import to_json, visible
 from yolo_fs.core.reasons import Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.mcp.parameters import ANSWERS, FORMER_NAMES, PARAMETERS, described
 from yolo_fs.mcp.refusal import ToolRefusedError
 from yolo_fs.mcp.tools import ToolAnswer, Tools, with_errors_as_text
-from yolo_fs.system.files import read
+from yolo_fs.system.files import read, stamp_at
 from yolo_fs.system.journal import Journal
 
 INSTRUCTIONS = """\
@@ -101,9 +100,6 @@ class Server:
     """Serves one repository on stdin and stdout."""
 
     def __init__(self, start: str, agent: str = ""):
-        self._start = start
-        self._agent = agent
-        self._asked = Invocation(start, as_json=True, quiet=True, verbose=False)
         self._bus = InMemorySubscriptionBus()
         self._tools = Tools(start, agent)
         self._server = _Names(
@@ -135,7 +131,7 @@ class Server:
 
         The client is asked at each call: it may open another folder.
         """
-        if _is_in_repository(self._start):
+        if _is_in_repository(self._tools.start):
             return
         with suppress(MCPError, ValueError, OSError), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # hosts have roots, whatever follows them one day
@@ -145,9 +141,7 @@ class Server:
                 folder = await anyio.to_thread.run_sync(_repository_at, str(root.uri))
                 if folder:
                     os.chdir(folder)
-                    self._start = folder
                     self._tools.move_to(folder)
-                    self._asked = self._asked._replace(start=folder)
                     return
 
     def _add_resources(self) -> None:
@@ -180,9 +174,7 @@ class Server:
         )(self._schema)
 
     def _board(self) -> Any:
-        return to_json(
-            reply_of(_imported("cli.status.status"), self._asked, watch=False, revision=None).data
-        )
+        return to_json(self._tools.reply("status.status", watch=False, revision=None).data)
 
     def _artifacts(self) -> Any:
         return self._board()["candidates"]
@@ -195,23 +187,23 @@ class Server:
         }
 
     def _kinds(self) -> Any:
-        return reply_of(_imported("cli.schema.list_"), self._asked).data
+        return self._tools.reply("schema.list_").data
 
     def _schema(self, kind: str) -> str:
-        shown = _imported("cli.schema.show")
-        return _written(with_errors_as_text(lambda: reply_of(shown, self._asked, kind=kind).data))
+        show = partial(self._tools.reply, "schema.show", kind=kind)
+        return _written(with_errors_as_text(lambda: show().data))
 
     def _content(self, path: str) -> str:
         return _read(with_errors_as_text(lambda: self._text_of(path)))
 
     def _text_of(self, path: str) -> str:
-        place = _imported("mcp.writing.Caller")(self._start, self._agent).readable(path)
+        place = self._tools.caller("").readable(path)
         if _imported("artifacts.classify.classify")(place) is None:
             raise ToolRefusedError(
                 f"not_an_artifact: {safe(place)} is none of the protocol's artifacts"
                 f"\nNext: {LIST} lists them."
             )
-        outcome = read(os.path.abspath(self._start), place, _MOST_BYTES)
+        outcome = read(os.path.abspath(self._tools.start), place, _MOST_BYTES)
         if isinstance(outcome, Finding):
             raise ToolRefusedError(f"{outcome.reason.value}: {outcome.message}")
         return outcome.data.decode("utf-8", "replace")
@@ -226,7 +218,7 @@ class Server:
     async def _follow(self) -> None:
         """Tell subscribers what the journal says has changed."""
         try:
-            with Repository(self._start) as repository:
+            with Repository(self._tools.start) as repository:
                 folder, root = repository.own_dir, repository.root
         except YoloError:  # nothing changes here; what is asked is answered with why
             return
@@ -234,7 +226,7 @@ class Server:
         path = os.path.join(folder, "events.jsonl")
         seen, stamp, is_ready = -1, None, False
         while True:
-            now = await anyio.to_thread.run_sync(_stamp, path)
+            now = await anyio.to_thread.run_sync(stamp_at, path)
             if now != stamp or seen < 0:
                 events = await anyio.to_thread.run_sync(list, journal.read(max(seen, 0)))
                 changed = {_subject(event) for event in events} if seen >= 0 else set()
@@ -478,14 +470,6 @@ def _read(function: Callable[[], str]) -> str:
 
 def _written(function: Callable[[], Any]) -> str:
     return _read(lambda: json.dumps(visible(to_json(function())), ensure_ascii=False, indent=1))
-
-
-def _stamp(path: str) -> tuple[int, int] | None:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_size, status.st_mtime_ns
 
 
 def _subject(event: Mapping[str, Any]) -> str:

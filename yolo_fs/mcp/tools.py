@@ -99,13 +99,13 @@ class Tools:
 
     def __init__(self, start: str, agent: str = ""):
         """Work in the root of a repository; `agent`: who every caller is, such as `yolo-dev`."""
-        self._start = start
+        self.start = start
         self._agent = agent
         self._asked = Invocation(start, as_json=True, quiet=True, verbose=False)
 
     def move_to(self, start: str) -> None:
         """Work in the root of another repository from now on."""
-        self._start = start
+        self.start = start
         self._asked = self._asked._replace(start=start)
 
     @with_errors_as_text
@@ -123,9 +123,9 @@ class Tools:
         from yolo_fs.reports.resume import resume
 
         name = bare_name(self._resolve_asker(agent))
-        with Repository(self._start) as repository:  # who asks is told where there is none
+        with Repository(self.start) as repository:  # who asks is told where there is none
             company = at_work_section(repository)
-        brief = resume(self._start, Audience(name, department_said(name)))
+        brief = resume(self.start, Audience(name, department_said(name)))
         brief = cut((*brief, company) if company else brief, BUDGET, as_text)
         return _answer(True, as_text(brief), data=dict(as_data(brief)))
 
@@ -148,7 +148,7 @@ class Tools:
         tool is named, it carries the step out. A command of `yolo-fs` is run by a person.
         phase: its number, such as 1; empty for the one that is worked on.
         """
-        answer = self._reply_as_command("workflow.next_", phase=self._phase(phase))
+        answer = self._reply_as_command("workflow.next_", phase=phase)
         turn = answer.data.get("next") or {}
         command = str(turn.get("example", ""))
         if not command:
@@ -173,7 +173,7 @@ class Tools:
         from yolo_fs.artifacts.classify import kind_called
         from yolo_fs.checking.validate import Validator
 
-        validator = Validator(self._start, kind_called(kind) if kind else None)
+        validator = Validator(self.start, kind_called(kind) if kind else None)
         try:
             files = self._checked(validator, path, text, agent)
             return _answer_from_files(validator, files, of_tree=not path, is_draft=bool(text))
@@ -236,14 +236,13 @@ class Tools:
         by committed evidence alone, never by a file made by hand. wait_s: wait so long for it
         to open, at most 300 seconds. open is false while any gate that was asked about is closed.
         """
-        number = self._phase(phase)
         if not name:
-            listed = self._reply_as_command("gate.list_", phase=number)
+            listed = self._reply_as_command("gate.list_", phase=phase)
             return replace(listed, is_yes=all(gate["open"] for gate in listed.data["gates"]))
         if wait_s > 0:
             limit = min(wait_s, 300.0)
-            return self._reply_as_command("gate.wait", names=(name,), phase=number, timeout=limit)
-        return self._reply_as_command("gate.why", name=name, phase=number)
+            return self._reply_as_command("gate.wait", names=(name,), phase=phase, timeout=limit)
+        return self._reply_as_command("gate.why", name=name, phase=phase)
 
     @with_errors_as_text
     def handoff(
@@ -266,7 +265,7 @@ class Tools:
 
         receiver = bare_name(self._resolve_asker(agent))
         known = receiver if receiver in set(DirectiveRole) else None
-        place = self._caller(self._resolve_asker(agent)).readable(path) if path else None
+        place = self.caller(agent).readable(path) if path else None
         return self._reply_as_command("handoff.check", path=place, receiver=known, because=None)
 
     @with_errors_as_text
@@ -335,7 +334,7 @@ class Tools:
             case "claims":
                 return self._reply_as_command("task.claims_")
             case "claim":
-                wanted = tuple(map(self._caller(who).writable, files or ()))
+                wanted = tuple(map(self.caller(who).writable, files or ()))
                 return self._reply_as_command("task.claim", wanted=task, agent=who, files=wanted)
             case "release":
                 return self._reply_as_command("task.release", wanted=task or None, agent=who)
@@ -370,50 +369,48 @@ class Tools:
             )
         return who
 
-    def _phase(self, named: str) -> str:
-        if named:
-            return named
-        from yolo_fs.contexts.store import ContextStore
-        from yolo_fs.history.facts_reader import FactsReader
-        from yolo_fs.workspace.settings import load
-
-        with Repository(self._start) as repository:
-            settings = load(repository.root)
-            store = ContextStore(repository, settings, FactsReader(repository, settings))
-            return str(store.current_phase(repository.head().tip))
-
     def _checked(
         self, validator: Validator, path: str, text: str, agent: str
     ) -> Iterable[CheckedFile]:
         data = text.encode()
         if not path and text:
             return [validator.text(data)]
-        caller = self._caller(self._resolve_asker(agent))
+        caller = self.caller(agent)
         if not path:
             return caller.of_own(validator.tree())
         place = caller.readable(path)
         if not text:
             return caller.of_own(validator.paths((place,)))
-        return [validator.again(os.path.join(self._start, place), place, data)]
+        return [validator.again(os.path.join(self.start, place), place, data)]
 
-    def _caller(self, agent: str) -> Caller:
+    def caller(self, agent: str) -> Caller:
+        """Return whoever calls, and what they may touch. `agent`: as the caller says.
+
+        Raises:
+            YoloError: UNKNOWN_NAME.
+            ToolRefusedError: the server speaks for another agent.
+        """
         from yolo_fs.mcp.writing import Caller
 
-        check_agent(agent)
-        return Caller(self._start, agent)
+        who = self._resolve_asker(agent)
+        check_agent(who)
+        return Caller(self.start, who)
 
     def _writer(self, agent: str) -> ArtifactWriter:
         from yolo_fs.mcp.writing import ArtifactWriter
 
         who = self._resolve_asker(agent)
         check_agent(who)
-        return ArtifactWriter(self._start, who)
+        return ArtifactWriter(self.start, who)
 
     def _reply_as_command(self, command: str, **options: Any) -> ToolAnswer:
-        """Answer as a command of ours does; `command`: its module and function, `gate.why`."""
+        return _answer_from_reply(self.reply(command, **options))
+
+    def reply(self, command: str, **options: Any) -> Reply:
+        """Reply as a command of ours does; `command`: its module and function, `gate.why`."""
         module, _, name = command.partition(".")
         verb = getattr(importlib.import_module(f"yolo_fs.cli.{module}"), name)
-        return _answer_from_reply(reply_of(verb, self._asked, **options))
+        return reply_of(verb, self._asked, **options)
 
 
 _LONGEST_EXAMPLE = 1_500

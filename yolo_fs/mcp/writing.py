@@ -90,14 +90,11 @@ def _kind_of(root: str, full: str) -> str:
     return place.artifact.kind if place else ""
 
 
-class ArtifactWriter:
+class ArtifactWriter(Caller):
     """Writes artifacts of one repository for one agent."""
 
     def __init__(self, start: str, agent: str):
-        """Paths are relative to `start`; `agent`: whose rights hold, empty for who has not said."""
-        self._start = start
-        self._agent = agent
-        self._caller = Caller(start, agent)
+        super().__init__(start, agent)
         self._validator = Validator(start)
 
     def __enter__(self) -> Self:
@@ -177,7 +174,7 @@ class ArtifactWriter:
 
     def _full(self, path: str) -> tuple[str, str]:
         """Return the work tree, and where an artifact lies in it that this agent may write."""
-        relative = self._caller.writable(path)
+        relative = self.writable(path)
         if wrong := misnamed(relative) or misplaced(relative):
             raise ToolRefusedError(
                 f"{wrong.reason.value}: {safe(path)}: {wrong.message}"
