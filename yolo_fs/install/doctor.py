@@ -75,16 +75,18 @@ class Symptom(NamedTuple):
     """What `mend` would do."""
 
 
-Look = Callable[[Repository], Iterator[Symptom]]
+Look = Callable[[Repository], Iterable[Finding | Symptom]]
 
 
-def examine_repository(repository: Repository) -> Iterator[Symptom]:
+def examine_repository(
+    repository: Repository, looks: Iterable[Look] | None = None
+) -> Iterator[Symptom]:
     """Yield every symptom in the order of repair; a check that fails is a symptom, too.
 
     What several checks fail for is one symptom.
     """
     shown = set[Finding]()
-    for look in LOOKS:
+    for look in LOOKS if looks is None else looks:
         for symptom in _tried(look, repository):
             if shown.isdisjoint({symptom.finding, replace(symptom.finding, path="")}):
                 shown.add(symptom.finding)
@@ -94,45 +96,50 @@ def examine_repository(repository: Repository) -> Iterator[Symptom]:
 def _tried(look: Look, repository: Repository) -> Iterator[Symptom]:
     """Yield what a check finds; one that fails, as where it only refuses, is a symptom itself."""
     try:
-        yield from look(repository)
+        for found in look(repository):
+            yield found if isinstance(found, Symptom) else Symptom(found)
     except YoloError as error:
         yield Symptom(error.as_finding())
 
 
-def _check_git_version(repository: Repository) -> Iterator[Symptom]:
+def _check_git_version(repository: Repository) -> Iterable[Finding]:
     repository.git.refuse_old()
-    yield from ()
+    return ()
 
 
-def _check_safety(repository: Repository) -> Iterator[Symptom]:
+def _check_safety(repository: Repository) -> Iterable[Finding]:
     refuse_unsafe(repository)
-    yield from ()
+    return ()
 
 
-def _check_file_system(repository: Repository) -> Iterator[Symptom]:
+def _check_file_system(repository: Repository) -> Iterator[Finding]:
     type_ = filesystem_type(repository.git_dir)
     if type_ in NETWORK_FILESYSTEMS:
-        hint = "Keep one daemon only, on one machine; commits stay safe, locks may not."
-        yield _build_symptom(
+        yield Finding(
             Reason.NETWORK_FILESYSTEM,
-            f"the repository lies on {type_}",
-            "a local file system",
-            hint,
+            message=f"the repository lies on {type_}",
+            expected="a local file system",
+            hint="Keep one daemon only, on one machine; commits stay safe, locks may not.",
         )
 
 
-def _check_planning_tree(repository: Repository) -> Iterator[Symptom]:
+def _check_planning_tree(repository: Repository) -> Iterator[Finding]:
     if not os.path.isdir(os.path.join(repository.root, PLANNING_ROOT)):
-        yield Symptom(not_initialised(repository.root).as_finding())
+        yield not_initialised(repository.root).as_finding()
         return
     for path in _find_links(repository.root):
-        message = "it is a symbolic link, which nobody follows: nothing below it is committed"
-        hint, look = "Put a folder of its own in its place.", f"ls -ld {shlex.quote(path)}"
-        yield _build_symptom(Reason.NOT_REGULAR, message, "a real folder", hint, path, command=look)
+        yield Finding(
+            Reason.NOT_REGULAR,
+            path,
+            message="it is a symbolic link, which nobody follows: nothing below it is committed",
+            expected="a real folder",
+            hint="Put a folder of its own in its place.",
+            command=f"ls -ld {shlex.quote(path)}",
+        )
         if _SAMPLE.startswith(f"{path}/"):  # git answers nothing about what is beyond a link
             return
     if elsewhere := tree_of_another(repository):
-        yield Symptom(elsewhere)
+        yield elsewhere
         return
     policy = load(repository.root).policy
     rules = PathRules(repository, commit_ignored=policy.commit_ignored)
@@ -140,27 +147,33 @@ def _check_planning_tree(repository: Repository) -> Iterator[Symptom]:
     rules.close()
     if reason:
         expected, hint, look = _RULES_THAT_HOLD[reason]
-        message = "artifacts will be held"
-        yield _build_symptom(reason, message, expected, hint, PLANNING_ROOT, command=look)
+        yield Finding(
+            reason,
+            PLANNING_ROOT,
+            message="artifacts will be held",
+            expected=expected,
+            hint=hint,
+            command=look,
+        )
 
 
-def _check_beginning(repository: Repository) -> Iterator[Symptom]:
+def _check_beginning(repository: Repository) -> Iterator[Finding]:
     """Yield the files of `init` that nobody commits but the user, once."""
     if left := find_uncommitted(repository):
-        yield Symptom(left)
+        yield left
 
 
-def _check_nested_trees(repository: Repository) -> Iterator[Symptom]:
-    """Yield a warning of each planning tree below the root: an agent that stood there made it."""
-    yield from _find_nested_trees(repository, "-zco")
+def _check_nested_trees(repository: Repository) -> Iterable[Finding]:
+    """Return a warning of each planning tree below the root: an agent that stood there made it."""
+    return _find_nested_trees(repository, "-zco")
 
 
-def _check_misplaced(repository: Repository) -> Iterator[Symptom]:
-    """Yield a warning of each artifact of a plan outside the planning tree."""
-    yield from map(Symptom, find_misplaced(repository, EVERYWHERE))
+def _check_misplaced(repository: Repository) -> Iterable[Finding]:
+    """Return a warning of each artifact of a plan outside the planning tree."""
+    return find_misplaced(repository, EVERYWHERE)
 
 
-def _check_near_root(repository: Repository) -> Iterator[Symptom]:
+def _check_near_root(repository: Repository) -> Iterator[Finding]:
     """Yield the same near the root, of what nobody has committed; `doctor` looks everywhere."""
     near = list(islice(_near_entries(repository.root), _MOST_NEAR))
     folders = (entry.path for entry in near if entry.is_dir(follow_symlinks=False))
@@ -169,7 +182,7 @@ def _check_near_root(repository: Repository) -> Iterator[Symptom]:
     named = [entry.path for entry in near if fnmatchcase(entry.name, NUMBERED)]
     if named:
         paths = (os.path.relpath(path, repository.root) for path in named)
-        yield from map(Symptom, find_misplaced(repository, *map(literally, paths)))
+        yield from find_misplaced(repository, *map(literally, paths))
 
 
 def _near_entries(root: str) -> Iterator[os.DirEntry[str]]:
@@ -186,7 +199,7 @@ def _entries_of(folder: str) -> Iterator[os.DirEntry[str]]:
         yield from (entry for entry in entries if not entry.name.startswith("."))
 
 
-def _find_nested_trees(repository: Repository, which: str) -> Iterator[Symptom]:
+def _find_nested_trees(repository: Repository, which: str) -> Iterable[Finding]:
     how = (which, "--exclude-standard", "--", _NESTED)
     listed = repository.git.run("ls-files", *how, more={"GIT_LITERAL_PATHSPECS": "0"})
     folders: dict[str, Finding] = {}
@@ -194,7 +207,7 @@ def _find_nested_trees(repository: Repository, which: str) -> Iterator[Symptom]:
         wrong = nested(path)
         if wrong and classify(wrong.expected):
             folders.setdefault(wrong.message, replace(wrong, level=Level.WARNING))
-    yield from map(Symptom, folders.values())
+    return folders.values()
 
 
 _NESTED = f":(glob)**/?*/{PLANNING_ROOT}/**"
@@ -230,31 +243,30 @@ _RULES_THAT_HOLD = {
 """Reason to hold every artifact → what is expected, what to do, and what shows the cause."""
 
 
-def _configuration(repository: Repository) -> Iterator[Symptom]:
-    try:
-        load(repository.root)
-    except YoloError as error:
-        yield Symptom(error.as_finding())  # its message names the file
-    yield from _check_command_settings(repository)
-    yield from _check_ignored_settings(repository)
+def _configuration(repository: Repository) -> Iterable[Finding]:
+    load(repository.root)  # its message names the file
+    return ()
 
 
-def _check_command_settings(_repository: Repository) -> Iterator[Symptom]:
-    yield from map(Symptom, load_command().findings)
+def _check_command_settings(_repository: Repository) -> Iterable[Finding]:
+    return load_command().findings
 
 
-def _check_ignored_settings(repository: Repository) -> Iterator[Symptom]:
+def _check_ignored_settings(repository: Repository) -> Iterator[Finding]:
     for each in configured(repository.root):
         if each.refused is not None:
             name = each.key.removeprefix("yolo_fs.")
-            message = f"{each.key} has no effect here: only the user may set it"
             own = {"policy": {name: each.refused}}
-            hint = f"{user_config_path()} sets it for you: {safe(json.dumps(own), 200)}."
-            look = "yolo-fs config show --changed"
-            yield _build_symptom(Reason.BAD_CONFIG, message, "", hint, CONFIG, command=look)
+            yield Finding(
+                Reason.BAD_CONFIG,
+                CONFIG,
+                message=f"{each.key} has no effect here: only the user may set it",
+                hint=f"{user_config_path()} sets it for you: {safe(json.dumps(own), 200)}.",
+                command="yolo-fs config show --changed",
+            )
 
 
-def _branch(repository: Repository) -> Iterator[Symptom]:
+def _branch(repository: Repository) -> Iterator[Finding]:
     head = repository.head()
     obstacle = Obstacles(repository, committer_lock=lock_path(repository)).find(head)
     if obstacle is Reason.BRANCH_BROKEN:
@@ -264,26 +276,26 @@ def _branch(repository: Repository) -> Iterator[Symptom]:
             if good
             else "The reflog names no readable commit."
         )
-        yield _build_symptom(obstacle, head.branch, "a branch that names a commit", known)
+        expected = "a branch that names a commit"
+        yield Finding(obstacle, message=head.branch, expected=expected, hint=known)
     elif obstacle and obstacle is not Reason.INDEX_LOCKED:
-        yield _build_symptom(
-            obstacle, "artifacts are held until it is over", "", "", level=Level.WARNING
-        )
+        message = "artifacts are held until it is over"
+        yield Finding(obstacle, message=message, level=Level.WARNING)
 
 
-def _check_history(repository: Repository) -> Iterator[Symptom]:
+def _check_history(repository: Repository) -> Iterator[Finding]:
     """Yield what keeps the history from being read; new commits may need nothing of it."""
     for folder in repository.lost_object_folders():
         file = f"{repository.common_dir}/objects/info/alternates"
         message = f"it borrows objects from {safe(folder)}, which is not there"
         hint = "Bring that folder back, or correct its path in the file."
         look = f"cat {shlex.quote(file)}"
-        yield _build_symptom(Reason.OBJECT_MISSING, message, "", hint, file, command=look)
+        yield Finding(Reason.OBJECT_MISSING, file, message=message, hint=hint, command=look)
     if (tip := repository.head().tip) and repository.objects.read(tip):
         refuse_torn(repository, tip)
 
 
-def _check_locks(repository: Repository) -> Iterator[Symptom]:
+def _check_locks(repository: Repository) -> Iterator[Finding | Symptom]:
     branches = RefUpdater(repository)
     for path in branches.own_stale_locks():
         yield Symptom(
@@ -296,7 +308,7 @@ def _check_locks(repository: Repository) -> Iterator[Symptom]:
         if age_s > OLD_LOCK_S:
             hint = "If no git command runs here any more, remove that file by hand."
             message, look = f"held for {age_s:.0f} s by somebody else", f"ls -l {shlex.quote(path)}"
-            yield _build_symptom(reason, message, "", hint, path, command=look)
+            yield Finding(reason, path, message=message, hint=hint, command=look)
 
 
 def _find_foreign_locks(repository: Repository) -> Iterator[tuple[str, Reason]]:
@@ -340,20 +352,22 @@ def _check_leftovers(repository: Repository) -> Iterator[Symptom]:
         )
 
 
-def _check_own_files(repository: Repository) -> Iterator[Symptom]:
-    yield from _damaged(repository, lambda _name: True)
+def _check_own_files(repository: Repository) -> Iterator[Finding | Symptom]:
+    return _damaged(repository, lambda _name: True)
 
 
-def _check_durable_files(repository: Repository) -> Iterator[Symptom]:
+def _check_durable_files(repository: Repository) -> Iterator[Finding | Symptom]:
     """Yield damaged files of ours, except the index: it is rebuilt from git and blocks nothing."""
-    yield from _damaged(repository, lambda name: not name.startswith(INDEX))
+    return _damaged(repository, lambda name: not name.startswith(INDEX))
 
 
-def _damaged(repository: Repository, is_wanted: Callable[[str], bool]) -> Iterator[Symptom]:
+def _damaged(
+    repository: Repository, is_wanted: Callable[[str], bool]
+) -> Iterator[Finding | Symptom]:
     for file in own_files(repository, tuple(HOST_BY_NAME)):
         if is_wanted(file.name) and (finding := file.damage(repository)):
             if finding.reason in NOT_OF_THE_FILE:  # to put it aside would lose what it holds
-                yield Symptom(finding)
+                yield finding
                 continue
             yield Symptom(
                 finding,
@@ -362,58 +376,56 @@ def _damaged(repository: Repository, is_wanted: Callable[[str], bool]) -> Iterat
             )
 
 
-def _names(repository: Repository) -> Iterator[Symptom]:
+def _names(repository: Repository) -> Iterator[Finding]:
     for finding in misnamed_files(repository, load(repository.root)):
-        yield Symptom(replace(finding, level=Level.WARNING))
+        yield replace(finding, level=Level.WARNING)
 
 
-def _team(repository: Repository) -> Iterator[Symptom]:
+def _team(repository: Repository) -> Iterator[Finding]:
     seen = TeamObserver(repository, load(repository.root)).look()
     if seen is None:
         return
     named = repository.git.run("remote", ok=(0, 1)).out.decode("utf-8", "replace").split("\n")
     if seen.lane and seen.lane.remote not in named and not re.search(r"[/:]", seen.lane.remote):
         hint = "'yolo-fs team join REMOTE' names another one, 'yolo-fs team leave' ends it."
-        yield _build_symptom(
-            Reason.REMOTE_AWAY, f"no remote is called {safe(seen.lane.remote)}", "", hint
-        )
+        message = f"no remote is called {safe(seen.lane.remote)}"
+        yield Finding(Reason.REMOTE_AWAY, message=message, hint=hint)
     elif seen.lane and seen.lane.reason:
         hint = "Work goes on here; 'yolo-fs team status' shows what waits to be published."
-        yield _build_symptom(seen.lane.reason, seen.lane.what, "", hint, level=Level.WARNING)
+        yield Finding(seen.lane.reason, message=seen.lane.what, hint=hint, level=Level.WARNING)
     for each in seen.waiting:
         if each.reason and each.reason not in (Reason.NOT_RUNNING, Reason.REMOTE_AWAY):
-            hint = "'yolo-fs team status' tells more."
-            message = f"it waits for the team: {each.waits_for}"
-            yield _build_symptom(
-                each.reason, message, each.what, hint, each.path, level=Level.WARNING
+            yield Finding(
+                each.reason,
+                each.path,
+                message=f"it waits for the team: {each.waits_for}",
+                expected=each.what,
+                hint="'yolo-fs team status' tells more.",
+                level=Level.WARNING,
             )
 
 
-def _claims(repository: Repository) -> Iterator[Symptom]:
+def _claims(repository: Repository) -> Iterable[Finding]:
     if not Claims(repository).standings():
-        return
+        return ()
     settings = load(repository.root)
     facts_reader = FactsReader(repository, settings)
     claims = Claims(repository, facts_reader.tasks_done(repository.head().tip)).standings()
-    yield from map(
-        Symptom, left_claims(repository, settings, [standing.claim for standing in claims])
-    )
+    return left_claims(repository, settings, [standing.claim for standing in claims])
 
 
-def _merge_driver(repository: Repository) -> Iterator[Symptom]:
-    if repository.config(f"merge.{DRIVER}.driver"):
-        yield from map(Symptom, examine_driver(repository))
+def _merge_driver(repository: Repository) -> Iterable[Finding]:
+    return examine_driver(repository) if repository.config(f"merge.{DRIVER}.driver") else ()
 
 
-def _daemon(repository: Repository) -> Iterator[Symptom]:
+def _daemon(repository: Repository) -> Iterator[Finding]:
     if health(repository).pid is None:
-        yield _build_symptom(
-            Reason.NOT_RUNNING, "", "", "Start it with 'yolo-fs start'.", level=Level.WARNING
-        )
+        hint = "Start it with 'yolo-fs start'."
+        yield Finding(Reason.NOT_RUNNING, hint=hint, level=Level.WARNING)
     yield from _check_running_daemon(repository)
 
 
-def _check_standstill(repository: Repository) -> Iterator[Symptom]:
+def _check_standstill(repository: Repository) -> Iterator[Finding]:
     daemon_health = health(repository)
     limit_s = late_s(load(repository.root).policy)
     if daemon_health.scanned_s_ago is not None and daemon_health.scanned_s_ago > limit_s:
@@ -423,39 +435,36 @@ def _check_standstill(repository: Repository) -> Iterator[Symptom]:
             f"the daemon, process {daemon_health.pid}, has not looked for over {limit_s:.0f} s"
         )
         hint = "If nobody has stopped it on purpose, 'yolo-fs restart' starts another one."
-        yield _build_symptom(Reason.DEADLINE_PASSED, message, "", hint)
+        yield Finding(Reason.DEADLINE_PASSED, message=message, hint=hint)
 
 
-def _check_running_daemon(repository: Repository) -> Iterator[Symptom]:
+def _check_running_daemon(repository: Repository) -> Iterator[Finding]:
     daemon_health = health(repository)
     yield from _check_standstill(repository)
     degraded = daemon_health.degraded
     if degraded and degraded.reason is not Reason.NOT_INITIALISED:  # told of the planning tree
-        yield _build_symptom(
+        yield Finding(
             degraded.reason,
-            degraded.detail,
-            "",
-            degraded.hint,
+            message=degraded.detail,
+            hint=degraded.hint,
             level=Level.WARNING,
             command="sysctl fs.inotify" if degraded.reason is Reason.WATCH_LIMIT else "",
         )
     for trouble in daemon_health.troubles:
         hint = f"It is tried again by itself; 'yolo-fs events --type {trouble.event}' tells more."
         message = f"the daemon's duty {trouble.duty!r} fails: {trouble.what}"
-        yield _build_symptom(trouble.reason, message, "", hint)
+        yield Finding(trouble.reason, message=message, hint=hint)
 
 
-def _check_stuck_files(repository: Repository) -> Iterator[Symptom]:
-    yield from map(Symptom, health(repository).stuck)
+def _check_stuck_files(repository: Repository) -> Iterable[Finding]:
+    return health(repository).stuck
 
 
-def _check_artifacts(repository: Repository) -> Iterator[Symptom]:
+def _check_artifacts(repository: Repository) -> Iterator[Finding]:
     """Yield why artifacts are not committed, without their names, of which `_names` tells each."""
     daemon_health = health(repository)
     findings = daemon_health.stuck if daemon_health.is_running else _find_uncommitted(repository)
-    yield from (
-        Symptom(finding) for finding in findings if finding.reason is not Reason.UNKNOWN_NAME
-    )
+    yield from (finding for finding in findings if finding.reason is not Reason.UNKNOWN_NAME)
 
 
 def _find_uncommitted(repository: Repository) -> Iterator[Finding]:
@@ -468,35 +477,33 @@ def _find_uncommitted(repository: Repository) -> Iterator[Finding]:
     )
 
 
-def _hooks(repository: Repository) -> Iterator[Symptom]:
-    """Yield the visible faults that keep our git hooks from running, where they were installed."""
-    if were_installed(repository):
-        yield from map(Symptom, examine_hooks(repository, asks=False))
+def _hooks(repository: Repository) -> Iterable[Finding]:
+    """Return the visible faults that keep our git hooks from running, where they were installed."""
+    return examine_hooks(repository, asks=False) if were_installed(repository) else ()
 
 
-def _check_hooks_fully(repository: Repository) -> Iterator[Symptom]:
-    if were_installed(repository):
-        yield from map(Symptom, examine_hooks(repository))
+def _check_hooks_fully(repository: Repository) -> Iterable[Finding]:
+    return examine_hooks(repository) if were_installed(repository) else ()
 
 
-def _hosts(repository: Repository) -> Iterator[Symptom]:
-    yield from map(Symptom, examine_hosts(repository, repository.root))
+def _hosts(repository: Repository) -> Iterable[Finding]:
+    return examine_hosts(repository, repository.root)
 
 
-def _check_storage(repository: Repository) -> Iterator[Symptom]:
+def _check_storage(repository: Repository) -> Iterator[Finding]:
     for folder in (repository.own_dir, f"{repository.common_dir}/objects", repository.git_dir):
         if os.path.isdir(folder) and not os.access(folder, os.W_OK | os.X_OK):
             message, hint = "it cannot be written to", "Give its owner the right to write there."
             look = f"ls -ld {shlex.quote(folder)}"
-            yield _build_symptom(Reason.STORAGE_FAILED, message, "", hint, folder, command=look)
+            yield Finding(Reason.STORAGE_FAILED, folder, message=message, hint=hint, command=look)
     free = os.statvfs(repository.common_dir)
     if free.f_bavail * free.f_frsize < _LEAST_BYTES:
         message, hint = "the disk of the repository is full", "Make room on that disk."
         look = f"df -h {shlex.quote(repository.common_dir)}"
-        yield _build_symptom(Reason.NO_SPACE, message, "", hint, command=look)
+        yield Finding(Reason.NO_SPACE, message=message, hint=hint, command=look)
 
 
-def _clock(repository: Repository) -> Iterator[Symptom]:
+def _clock(repository: Repository) -> Iterator[Finding]:
     """Yield a newest commit that is from the future.
 
     What is newer than a verdict, and what has waited too long, is decided by times.
@@ -509,10 +516,10 @@ def _clock(repository: Repository) -> Iterator[Symptom]:
     if ahead_s > _SKEW_S:
         message = f"the newest commit is {ahead_s:.0f} s ahead of this machine's clock"
         hint = "Set the clock of the machine that is wrong; nothing waits meanwhile."
-        yield _build_symptom(Reason.STATE_CONFLICT, message, "", hint, level=Level.WARNING)
+        yield Finding(Reason.STATE_CONFLICT, message=message, hint=hint, level=Level.WARNING)
 
 
-def _commit(repository: Repository) -> Iterator[Symptom]:
+def _commit(repository: Repository) -> Iterable[Finding]:
     """Prove that a commit can be made: one of ours, on a private ref that is taken away again."""
     refs = RefUpdater(repository, is_private=True)
     try:
@@ -524,12 +531,13 @@ def _commit(repository: Repository) -> Iterator[Symptom]:
             refs.delete(_PROBE, str(made[-1].commit))
     finally:
         refs.close()
-    yield from ()
+    return ()
 
 
 LOOKS: tuple[Look, ...] = (
     _check_git_version, _check_safety, _check_file_system, _check_planning_tree, _check_beginning,
-    _check_nested_trees, _check_misplaced, _configuration, _branch, _check_history, _check_locks,
+    _check_nested_trees, _check_misplaced, _configuration, _check_command_settings,
+    _check_ignored_settings, _branch, _check_history, _check_locks,
     _index, _check_leftovers, _check_own_files, _check_artifacts, _names, _team, _merge_driver,
     _claims, _check_storage, _clock, _check_hooks_fully, _commit, _daemon,
 )  # fmt: skip
@@ -546,37 +554,6 @@ OF_A_PERSON: tuple[Look, ...] = (*HEALTH, _check_beginning)
 
 
 def standing_troubles(repository: Repository, looks: Iterable[Look] = HEALTH) -> Iterator[Finding]:
-    """Yield doctor's findings that block something until they are repaired, as warnings.
-
-    A check that fails is a finding, too; the same failure is reported once.
-    """
-    reported_findings = set[Finding]()
-    for look in looks:
-        for symptom in _tried(look, repository):
-            if symptom.finding not in reported_findings:
-                reported_findings.add(symptom.finding)
-                yield replace(symptom.finding, level=Level.WARNING)
-
-
-def _build_symptom(
-    reason: Reason,
-    message: str,
-    expected: str,
-    hint: str,
-    path: str = "",
-    *,
-    level: Level = Level.ERROR,
-    command: str = "",
-) -> Symptom:
-    """`command`: mends it or shows its cause, where the hint quotes none."""
-    return Symptom(
-        Finding(
-            reason,
-            path,
-            message=message,
-            expected=expected,
-            hint=hint,
-            level=level,
-            command=command,
-        )
-    )
+    """Yield doctor's findings that block something until they are repaired, as warnings."""
+    for symptom in examine_repository(repository, looks):
+        yield replace(symptom.finding, level=Level.WARNING)
