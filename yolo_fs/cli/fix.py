@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -48,15 +49,12 @@ def fix(invocation: Invocation, *, paths: Sequence[str], write: bool) -> Reply:
     lines and the like. No value is dropped. Without PATH: the whole planning tree. Ends with 0 when
     nothing is left, and with 1 when an author has to decide; each such question is a finding.
     """
-    validator = Validator(invocation.start)
-    try:
+    with closing(Validator(invocation.start)) as validator:
         files = validator.paths(paths) if paths else validator.tree()
         fixed = [
             repair(validator, file, validator.full_path(file, of_tree=not paths), write=write)
             for file in list(files)
         ]
-    finally:
-        validator.close()
     questions = [question for file in fixed for question in file.questions]
     changed = [file for file in fixed if file.is_changed]
     data = {
@@ -110,12 +108,9 @@ def adopt(
             "with 'git mv'."
         )
     place = None if page is None else output_place(page, invocation.start, ".html")
-    validator = Validator(invocation.start)
-    try:
+    with closing(Validator(invocation.start)) as validator:
         checked = list(validator.paths([folder]) if folder is not None else validator.tree())
         files = _judged(validator, checked, invocation, of_tree=folder is None, write=write)
-    finally:
-        validator.close()
     committed = _commit(invocation) if write else []
     if place is not None:
         top, path = place

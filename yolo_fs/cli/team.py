@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -263,13 +263,8 @@ def _show_leases(console: Console, leases: Sequence[TeamLease]) -> None:
         console.print(f"{each.dept:9} {safe(each.holder) or 'free'}, epoch {each.epoch}{lent}")
 
 
-@contextmanager
-def _coordinator(repository: Repository) -> Iterator[Coordinator]:
-    coordinator = Coordinator(repository, load(repository.root), _journal(repository))
-    try:
-        yield coordinator
-    finally:
-        coordinator.close()
+def _coordinator(repository: Repository) -> closing[Coordinator]:
+    return closing(Coordinator(repository, load(repository.root), _journal(repository)))
 
 
 def _journal(repository: Repository) -> EventSink:

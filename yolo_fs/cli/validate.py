@@ -10,6 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
@@ -87,14 +88,11 @@ def validate(
     """
     if staged and STDIN in paths:
         raise click.UsageError("--staged reads the index, not stdin")
-    validator = Validator(invocation.start, kind_called(kind) if kind else None)
-    try:
+    with closing(Validator(invocation.start, kind_called(kind) if kind else None)) as validator:
         files = watched(_checked(validator, paths, staged=staged), "files", quiet=invocation.quiet)
         result = _collect_result(files)
         is_whole = staged or not paths
         result.fixable = fixable_of(validator, result.files, of_tree=is_whole)
-    finally:
-        validator.close()
     # Findings must not be printed twice where another format fills stdout, or people read it.
     goes_with = result.findings if invocation.as_json else ()
     show = _FORMS[form]

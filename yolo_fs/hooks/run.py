@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from yolo_fs.artifacts.naming import first_line, is_sound
@@ -56,8 +57,7 @@ def pre_commit(_: Sequence[str]) -> bool:
     from yolo_fs.checking.validate import Validator
 
     paths, mends = staged_paths(), ""
-    validator = Validator(".")
-    try:
+    with closing(Validator(".")) as validator:
         # What a person commits is theirs; an agent takes back no word of another by hand.
         staged = validator.staged(with_records=_is_agent())
         files = [judged for judged in staged if judged.findings]
@@ -66,8 +66,6 @@ def pre_commit(_: Sequence[str]) -> bool:
             from yolo_fs.checking.fix import fixable_of  # most commits need no repair
 
             mends = fixable_of(validator, files).sentence
-    finally:
-        validator.close()
     with _repository() as repository:
         settings = _settings(repository)
         findings += [*of_role(repository, settings, paths), *_check_branch(repository, settings)]

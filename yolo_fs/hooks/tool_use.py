@@ -369,11 +369,9 @@ class Guard:
             or self._refuse_reserved_verb()
         ):
             return HookAnswer(refusal=refusal)
-        try:
+        with contextlib.closing(self._ignored):
             if refusal := self._refuse_touches():
                 return HookAnswer(refusal=refusal)
-        finally:
-            self._ignored.close()
         kept = keep_first(self._request) if self._request.settings.policy.safety_net else ""
         handoffs = DirectiveHandoffs(self._request.repository, self._request.settings)
         handoffs.note_accepted(datetime.now(UTC))
@@ -688,12 +686,9 @@ def _check_after_tool(request: HookRequest) -> HookAnswer:
     note_written(request, ours)
     from yolo_fs.checking.validate import Validator
 
-    validator = Validator(root)
-    try:
+    with contextlib.closing(Validator(root)) as validator:
         judged = [file for file in validator.paths(ours) if file.findings]
         wrong = [_faults(validator, root, file) for file in judged if errors(file.findings)]
-    finally:
-        validator.close()
     if wrong:
         return HookAnswer(refusal="\n".join((*wrong, *filter(None, (elsewhere,)))))
     messages = (str(finding) for file in judged for finding in file.findings)

@@ -11,7 +11,7 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -142,9 +142,8 @@ def _check_planning_tree(repository: Repository) -> Iterator[Finding]:
         yield elsewhere
         return
     policy = load(repository.root).policy
-    rules = PathRules(repository, commit_ignored=policy.commit_ignored)
-    reason = rules.reason_to_hold(_SAMPLE, in_head=False)
-    rules.close()
+    with closing(PathRules(repository, commit_ignored=policy.commit_ignored)) as rules:
+        reason = rules.reason_to_hold(_SAMPLE, in_head=False)
     if reason:
         expected, hint, look = _RULES_THAT_HOLD[reason]
         yield Finding(
@@ -521,16 +520,12 @@ def _clock(repository: Repository) -> Iterator[Finding]:
 
 def _commit(repository: Repository) -> Iterable[Finding]:
     """Prove that a commit can be made: one of ours, on a private ref that is taken away again."""
-    refs = RefUpdater(repository, is_private=True)
-    try:
-        with turn(repository, _PATIENCE_S):
-            if left := repository.tip(_PROBE):
-                refs.delete(_PROBE, left)
-            committer = Committer(repository, refs, IndexSync(repository), lambda: _BEGINNING)
-            made = committer.extend([_PROBE_FILE], _PROBE, None)
-            refs.delete(_PROBE, str(made[-1].commit))
-    finally:
-        refs.close()
+    with closing(RefUpdater(repository, is_private=True)) as refs, turn(repository, _PATIENCE_S):
+        if left := repository.tip(_PROBE):
+            refs.delete(_PROBE, left)
+        committer = Committer(repository, refs, IndexSync(repository), lambda: _BEGINNING)
+        made = committer.extend([_PROBE_FILE], _PROBE, None)
+        refs.delete(_PROBE, str(made[-1].commit))
     return ()
 
 

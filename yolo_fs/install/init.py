@@ -12,6 +12,7 @@ import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import product
 
@@ -224,11 +225,8 @@ def find_uncommitted(repository: Repository) -> Finding | None:
     ]
     if not missing:
         return None
-    rules = PathRules(repository)
-    try:
+    with closing(PathRules(repository)) as rules:
         missing = [path for path in missing if not rules.reason_to_hold(path, in_head=False)]
-    finally:
-        rules.close()
     if not missing:
         return None
     more = f", like {len(missing) - 1} more" if len(missing) > 1 else ""
@@ -402,27 +400,21 @@ _OF_OURS = ("info/exclude", f"{PLANNING_ROOT}/.gitignore")
 def _match_ignores(
     repository: Repository, paths: Sequence[str]
 ) -> Iterator[tuple[str, IgnoreRule]]:
-    rules = IgnoreRules(repository, of_tracked=True)
-    try:
+    with closing(IgnoreRules(repository, of_tracked=True)) as rules:
         for path, rule in zip(paths, rules.find(paths), strict=True):
             if rule and not (
                 rule.pattern in (*HIDDEN, *IGNORED_STATES) and rule.source.endswith(_OF_OURS)
             ):
                 yield path, rule
-    finally:
-        rules.close()
 
 
 def _check_git_attributes(repository: Repository) -> Iterator[Finding]:
-    rules = PathRules(repository, commit_ignored=True)
-    try:
+    with closing(PathRules(repository, commit_ignored=True)) as rules:
         hit = [
             path
             for path in example_paths()
             if rules.reason_to_hold(path, in_head=False) is Reason.ATTR_FILTER
         ]
-    finally:
-        rules.close()
     if hit:
         yield Finding(
             Reason.ATTR_FILTER,

@@ -10,6 +10,7 @@ import functools
 import importlib
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
@@ -173,12 +174,9 @@ class Tools:
         from yolo_fs.artifacts.classify import kind_called
         from yolo_fs.checking.validate import Validator
 
-        validator = Validator(self.start, kind_called(kind) if kind else None)
-        try:
+        with closing(Validator(self.start, kind_called(kind) if kind else None)) as validator:
             files = self._checked(validator, path, text, agent)
             return _answer_from_files(validator, files, of_tree=not path, is_draft=bool(text))
-        finally:
-            validator.close()
 
     @with_errors_as_text
     def append_record(self, path: str, record: dict[str, Any], agent: str = "") -> ToolAnswer:

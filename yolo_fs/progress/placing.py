@@ -117,15 +117,13 @@ class FileCommitter:
         hidden = (*HIDDEN, *IGNORED_STATES)
         rules = PathRules(repository, commit_ignored=policy.commit_ignored, hidden=hidden)
         requests = []
-        try:
+        with contextlib.closing(rules):
             for path, data in files.items():
                 there = repository.blob_at(head.tip, path)
                 if reason := rules.reason_to_hold(path, in_head=there is not None):
                     raise YoloError(reason, f"{path}: {reason.sentence}", exit_code=Exit.FINDINGS)
                 if there != repository.object_format.hash_object("blob", data).oid:
                     requests.append(self._request(path, data, there))
-        finally:
-            rules.close()
         return tuple(requests)
 
     def refuse_obstacle(self, head: Head) -> None:
