@@ -153,7 +153,10 @@ def start_daemon(repository: Repository, wait_s: float | None) -> Reply:
     _refuse_start(repository)
     launched = watch(repository)
     if isinstance(launched, Holder):
-        return _report_already_running(repository, launched, wait_s)
+        if launched.pid and wait_s is not None:
+            wait_ready(repository, launched.pid, wait_s)
+        sentence = f"The daemon runs already: {launched}."
+        return _reply("already_running", launched.pid or None, sentence)
     pid = launched.process.pid
     if launched.process.poll() is None:
         if wait_s is None:
@@ -167,12 +170,6 @@ def _refuse_start(repository: Repository) -> None:
     """Refuse what a daemon would end of before its first scan, and nobody would see."""
     refuse_unsafe(repository)
     repository.git.refuse_old()
-
-
-def _report_already_running(repository: Repository, other: Holder, wait_s: float | None) -> Reply:
-    if other.pid and wait_s is not None:
-        wait_ready(repository, other.pid, wait_s)
-    return _reply("already_running", other.pid or None, f"The daemon runs already: {other}.")
 
 
 def _report_death(repository: Repository, launched: Launched) -> Reply:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from yolo_fs.compat.script_io import Folder, UsageError, first, parse, print_json, says
 from yolo_fs.core.ids import PlanId
@@ -33,17 +33,13 @@ def _missing(step: str, path: str) -> Sequence[str]:
 
 PLAN = ".plan.jsonl"
 
-Lacks = Callable[[Folder], Iterator[str]]
+Lacks = Callable[[Folder], Iterable[str]]
 
 
 def _status(folder: Folder, step: str) -> object:
     steps = folder.object(".execution-state.json").get("steps")
     state = steps.get(step) if isinstance(steps, dict) else None
     return state.get("status") if isinstance(state, dict) else None
-
-
-def _nothing(_: Folder) -> Iterator[str]:
-    yield from ()
 
 
 def _file(name: str, unless_skipped: str) -> Lacks:
@@ -118,7 +114,7 @@ def _require_results(level: str, step: str) -> Lacks:
 
 
 SCRIPT_GATES: Mapping[str, Lacks] = {
-    "critique": _nothing,
+    "critique": lambda _: (),
     "research": _file("research.jsonl", "research"),
     "architecture": _file("critique.jsonl", "critique"),
     "planning": _file("architecture.toon", "architecture"),

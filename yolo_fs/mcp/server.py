@@ -82,6 +82,12 @@ ROWS = {
 """The tables of the protocol that an agent may want to read, imported when they are read: a host
 waits for us at its start."""
 
+_TABLES = {
+    "tables": sorted(ROWS),
+    "kinds": f"{PROTOCOL}/kinds",
+    "schemas": "yolo-fs://schema/KIND",
+}
+
 
 def _rows(name: str) -> Any:
     tables = [_imported(place) for place in ROWS[name].split()]
@@ -149,11 +155,12 @@ class Server:
             BOARD: ("The team on one screen: phases, steps, gates, what is held or refused.",
                     self._board),
             LIST: ("Every artifact with its state: committed, pending, held or rejected.",
-                   self._artifacts),
-            PROTOCOL: ("The names of the protocol's tables and kinds.", self._describe_protocol),
+                   lambda: self._board()["candidates"]),
+            PROTOCOL: ("The names of the protocol's tables and kinds.", lambda: _TABLES),
             **{f"{PROTOCOL}/{name}": (f"Rows of the table {name!r}.", partial(_rows, name))
                for name in ROWS},
-            f"{PROTOCOL}/kinds": ("Every kind that `validate_artifact` knows.", self._kinds),
+            f"{PROTOCOL}/kinds": ("Every kind that `validate_artifact` knows.",
+                                  lambda: self._tools.reply("schema.list_").data),
         }  # fmt: skip
         for uri, (text, rows) in fixed.items():
             function = partial(_written, with_errors_as_text(rows))
@@ -175,19 +182,6 @@ class Server:
 
     def _board(self) -> Any:
         return to_json(self._tools.reply("status.status", watch=False, revision=None).data)
-
-    def _artifacts(self) -> Any:
-        return self._board()["candidates"]
-
-    def _describe_protocol(self) -> Any:
-        return {
-            "tables": sorted(ROWS),
-            "kinds": f"{PROTOCOL}/kinds",
-            "schemas": "yolo-fs://schema/KIND",
-        }
-
-    def _kinds(self) -> Any:
-        return self._tools.reply("schema.list_").data
 
     def _schema(self, kind: str) -> str:
         show = partial(self._tools.reply, "schema.show", kind=kind)

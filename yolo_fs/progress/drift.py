@@ -159,7 +159,11 @@ def _of_phase(
         str(phase.id),
         (*drift_of_phase(folder, phase, declared), *missing_tests),
         forged_sentinels(folder, phase, facts_reader),
-        tuple(_collect_declared_blockers(declared)),
+        tuple(
+            (department, str(blocker))
+            for department, status in declared.items()
+            for blocker in declared_blockers(status)
+        ),
     )
 
 
@@ -218,8 +222,3 @@ def _find_test_drift(
     for name, paths in phase.facts.ask(_find_named_tests):
         for path in facts_reader.absent_at(commit, paths):
             yield Drift(name, path, "written", "not committed")
-
-
-def _collect_declared_blockers(declared: Statuses) -> Iterator[tuple[str, str]]:
-    for department, status in declared.items():
-        yield from ((department, str(blocker)) for blocker in declared_blockers(status))
