@@ -18,7 +18,7 @@ from yolo_fs.agents.totals import task_of
 from yolo_fs.artifacts.verdicts import Verdict
 from yolo_fs.authority.actors import check_agent
 from yolo_fs.authority.message_routes import refuse_unused
-from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, as_agent, verb
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, safe
 from yolo_fs.core.timestamps import local
@@ -82,14 +82,8 @@ def list_(invocation: Invocation) -> Reply:
 
 @verb("note", example="yolo-fs agent note - --as dev-1 < dev_progress.json", parent=agent)
 @click.argument("file")
-@click.option(
-    "--as",
-    "name",
-    required=True,
-    envvar=AS_ENV,
-    help="Agent that sends it, such as fe-dev or dev-1.",
-)
-def note(invocation: Invocation, *, file: str, name: str) -> Reply:
+@as_agent("Agent that sends it, such as fe-dev or dev-1.", required=True)
+def note(invocation: Invocation, *, file: str, agent: str) -> Reply:
     """Record a message about an agent: dev_progress, dev_blocker, shutdown_response and the like.
 
     It is checked as by 'message check'; an invalid message is not recorded, exit 1. A task_claim
@@ -98,7 +92,7 @@ def note(invocation: Invocation, *, file: str, name: str) -> Reply:
     """
     from yolo_fs.cli.message import hear_message
 
-    check_agent(name)
+    check_agent(agent)
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
         heard = hear_message(invocation.start, file, settings)
@@ -112,14 +106,14 @@ def note(invocation: Invocation, *, file: str, name: str) -> Reply:
             raise YoloError(Reason.UNKNOWN_TYPE, message, hint=hint)
         task = task_of(heard.value)
         if heard.type == "task_claim" and task:
-            standing = claim_task(repository, settings, name, task, heard.value["files"])
+            standing = claim_task(repository, settings, agent, task, heard.value["files"])
             code = Exit.DONE if standing.is_granted else Exit.FINDINGS
-            data = {"noted": True, "type": heard.type, "id": name, "claim": to_json(standing)}
+            data = {"noted": True, "type": heard.type, "id": agent, "claim": to_json(standing)}
             shown = safe(str(standing), 500)
             return Reply(data, heard.findings, code, lambda console: console.print(shown))
         if task:
             require_planned(FactsReader(repository, settings).facts(repository.head().tip), task)
-        instance = note_message(repository, settings, name, heard.value)
+        instance = note_message(repository, settings, agent, heard.value)
     data = {"noted": True, "type": heard.type, "id": instance}
     return Reply(
         data,

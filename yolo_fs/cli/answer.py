@@ -11,7 +11,7 @@ import click
 from yolo_fs.agents.access import Access
 from yolo_fs.cli.escalate import note_move
 from yolo_fs.cli.inbox import items_of, lines_of
-from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, as_agent, verb
 from yolo_fs.core.ids import EscalationId
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.escalation_service.answering import answer as answers
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="ID", default="")
 @click.argument("choice", default="")
 @click.option("--text", default="", help="Why; or the decision itself, where no option fits.")
-@click.option(
-    "--as", "agent", default="", envvar=AS_ENV, help="Who decides it: user, where it is named."
-)
+@as_agent("Who decides it: user, where it is named.")
 def answer(invocation: Invocation, *, name: str, choice: str, text: str, agent: str) -> Reply:
     """Decide what an escalation asks: by an option, by its number, or in words.
 

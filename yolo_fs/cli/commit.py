@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from yolo_fs.authority.actors import check_agent
-from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, as_agent, verb
 from yolo_fs.cli.task import task_named
 from yolo_fs.core.ids import SHORT, TYPES
 from yolo_fs.core.reasons import safe
@@ -32,9 +32,7 @@ from yolo_fs.workspace.settings import load
     metavar="PATH",
     help="Only these of the task's files; may be given often.",
 )
-@click.option(
-    "--as", "agent", default="", envvar=AS_ENV, help="Agent whose commit it is, such as fe-dev."
-)
+@as_agent("Agent whose commit it is, such as fe-dev.")
 def commit(
     invocation: Invocation, *, wanted: str, type_: str, text: str, paths: Sequence[str], agent: str
 ) -> Reply:

@@ -11,7 +11,7 @@ from yolo_fs.agents.access import Access
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.authority.actors import check_agent
 from yolo_fs.authority.writers import producers_of
-from yolo_fs.cli.reply import AS_ENV, PHASE, Invocation, Reply, verb
+from yolo_fs.cli.reply import PHASE, Invocation, Reply, as_agent, verb
 from yolo_fs.core.ids import PlanId
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.decisions import (
@@ -44,7 +44,7 @@ def decide() -> None:
 
 
 _REASON = click.option("--reason", required=True, help="Why, in a sentence.")
-_AS = click.option("--as", "agent", required=True, envvar=AS_ENV, help="Who decides, such as lead.")
+_AS = as_agent("Who decides, such as lead.", required=True)
 
 
 @verb("accept", example="yolo-fs decide accept 01-02 --as lead --reason 'rare'", parent=decide)

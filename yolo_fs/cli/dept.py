@@ -8,7 +8,7 @@ import click
 
 from yolo_fs.agents.access import Access
 from yolo_fs.authority.actors import find_department
-from yolo_fs.cli.reply import AS_ENV, PHASE, Invocation, Reply, verb
+from yolo_fs.cli.reply import PHASE, Invocation, Reply, as_agent, verb
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit, Finding, Reason, safe
 from yolo_fs.git.repository import Repository
@@ -46,13 +46,7 @@ def dept() -> None:
 )
 @click.argument("department")
 @PHASE
-@click.option(
-    "--as",
-    "agent",
-    default="",
-    envvar=AS_ENV,
-    help="Agent that declares it, such as fe-lead: for its own department alone.",
-)
+@as_agent("Agent that declares it, such as fe-lead: for its own department alone.")
 @click.option("--status", help="pending, running, complete or failed.")
 @click.option("--step", help="Step of the workflow, such as implementation.")
 @click.option("--plans-complete", type=click.IntRange(min=0), help="Plans that are done.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.authority.actors import check_agent
-from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, bytes_given, verb
+from yolo_fs.cli.reply import Invocation, Reply, as_agent, bytes_given, verb
 from yolo_fs.core.ids import EscalationId, PhaseId
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.core.timestamps import local
@@ -55,14 +55,7 @@ _MESSAGE = click.option(
     "--message", "message_path", metavar="FILE", help="The message that says it; '-' reads stdin."
 )
 _TO = click.option("--to", default="", help="Who gets it; the next level by default.")
-_ACTING = click.option(
-    "--as",
-    "--by",
-    "agent",
-    default="",
-    envvar=AS_ENV,
-    help="Acting agent; default: that of the session, else the current holder.",
-)
+_ACTING = as_agent("Acting agent; default: that of the session, else the current holder.", "--by")
 _REASON = click.option(
     "--reason", default="", help="What blocks the work, or the reason for the decision."
 )
@@ -78,14 +71,7 @@ _BOUNDARY = click.option("--boundary", default="", help="Why it is outside your 
 @verb("open", example="yolo-fs escalate open --message blocker.json", parent=escalate)
 @_options(
     click.option("--task", default="", help="The blocked task, NN-MM/Tk."),
-    click.option(
-        "--as",
-        "--from",
-        "agent",
-        default="",
-        envvar=AS_ENV,
-        help="Who is blocked; dev where nothing else is said.",
-    ),
+    as_agent("Who is blocked; dev where nothing else is said.", "--from"),
     _REASON,
     _EVIDENCE,
     _RECOMMENDATION,

@@ -10,7 +10,7 @@ import click
 
 from yolo_fs.agents.access import Access
 from yolo_fs.authority.actors import AccessDecision, Actor, escalation_of, find_department, meant_by
-from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, as_agent, verb
 from yolo_fs.core.reasons import Exit, Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.departments import ANY_OF_WORKING
@@ -27,9 +27,7 @@ _WORK = tuple(row.mode for row in SCOPES if row.mode)
 @click.argument(
     "words", nargs=-1, required=True, metavar=f"[ROLE] {{{'|'.join(_ACTIONS)}}} SUBJECT..."
 )
-@click.option(
-    "--as", "agent", default="", envvar=AS_ENV, help="The role, where it is not the first word."
-)
+@as_agent("The role, where it is not the first word.")
 @click.option("--dept", help=f"Department that the role works in: {ANY_OF_WORKING}.")
 @click.option(
     "--plan",

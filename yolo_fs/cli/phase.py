@@ -9,7 +9,7 @@ import click
 
 from yolo_fs.agents.access import Access
 from yolo_fs.authority.actors import department_at_work
-from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, as_agent, verb
 from yolo_fs.core.ids import PHASE_DIRECTORY, SHORT
 from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, safe
 from yolo_fs.evidence.facts import Switches
@@ -124,13 +124,7 @@ def _row(directory: PhaseDirectory, progress: PhaseStatus | None) -> dict[str, A
 
 @verb("sign-off", example="yolo-fs phase sign-off 1 --as lead", parent=phase)
 @click.argument("number", required=False, default="")
-@click.option(
-    "--as",
-    "agent",
-    default="",
-    envvar=AS_ENV,
-    help="Agent that signs off, such as lead; default: YOLO_FS_AGENT, then YOLO_FS_ROLE.",
-)
+@as_agent("Agent that signs off, such as lead; default: YOLO_FS_AGENT, then YOLO_FS_ROLE.")
 @click.option("--dry-run", is_flag=True, help="Change nothing; say what would be committed.")
 def sign_off(invocation: Invocation, *, number: str, agent: str, dry_run: bool) -> Reply:
     """Sign a phase off: commit state.json and ROADMAP.md together, if the evidence allows it.

@@ -54,6 +54,18 @@ PHASE = click.option(
 )
 AS_ENV = ("YOLO_FS_AGENT", "YOLO_FS_ROLE")
 """Variables that name the agent without `--as`."""
+
+
+def as_agent(
+    text: str, *also: str, required: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the option `--as` with its help; `also`: other words for it."""
+    else_nobody: dict[str, Any] = {} if required else {"default": ""}
+    return click.option(
+        "--as", *also, "agent", required=required, envvar=AS_ENV, help=text, **else_nobody
+    )
+
+
 _RUN_ENV = "YOLO_FS_RUN"
 """The variable that every agent of a run has, and no person."""
 

@@ -14,7 +14,7 @@ from yolo_fs.agents.snapshot import tally_of
 from yolo_fs.agents.totals import DepartmentTotals, PlanTotals, completion_faults
 from yolo_fs.authority.actors import check_agent
 from yolo_fs.cli.message import hear_message
-from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, as_agent, verb
 from yolo_fs.core.ids import PlanId, TaskRef
 from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, hint_for_unknown, safe
 from yolo_fs.evidence.facts import plan_progress
@@ -37,7 +37,7 @@ def task() -> None:
 
 @verb("claim", example="yolo-fs task claim 01-02/T3 --as dev-1", parent=task)
 @click.argument("wanted", metavar="TASK")
-@click.option("--as", "agent", required=True, envvar=AS_ENV, help="Agent instance, such as dev-1.")
+@as_agent("Agent instance, such as dev-1.", required=True)
 @click.option(
     "--file", "files", multiple=True, help="File that the task changes; default: those of its plan."
 )
@@ -71,9 +71,7 @@ def claims_(invocation: Invocation) -> Reply:
 
 @verb("release", example="yolo-fs task release --as dev-1", parent=task)
 @click.argument("wanted", metavar="[TASK]", required=False)
-@click.option(
-    "--as", "agent", required=True, envvar=AS_ENV, help="Agent instance whose claim it is."
-)
+@as_agent("Agent instance whose claim it is.", required=True)
 def release(invocation: Invocation, *, wanted: str | None, agent: str) -> Reply:
     """Give a task back, or without TASK all that an agent has claimed.
 
@@ -114,7 +112,7 @@ def _show_lines(console: Console, entries: Collection[object]) -> None:
 
 @verb("complete", example="yolo-fs task complete - --as dev-1 < task_complete.json", parent=task)
 @click.argument("file")
-@click.option("--as", "agent", required=True, envvar=AS_ENV, help="Agent instance, such as dev-1.")
+@as_agent("Agent instance, such as dev-1.", required=True)
 def complete(invocation: Invocation, *, file: str, agent: str) -> Reply:
     """Record a finished task (a task_complete message) after checking its commit, and print the
     totals of its plan.

@@ -12,7 +12,7 @@ import click
 
 from yolo_fs.agents.access import Access, out_of_lane
 from yolo_fs.artifacts.decide import reason_and_findings
-from yolo_fs.cli.reply import AS_ENV, PHASE, Invocation, Reply, verb
+from yolo_fs.cli.reply import PHASE, Invocation, Reply, as_agent, verb
 from yolo_fs.core.ids import spelled_below
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, Finding, safe
@@ -122,9 +122,7 @@ def show(invocation: Invocation, *, phase: str) -> Reply:
 @click.argument("step")
 @PHASE
 @click.option("--reason", "because", required=True, help="Why the step is not needed.")
-@click.option(
-    "--as", "agent", default="", envvar=AS_ENV, help="Who decides it: user, where it is named."
-)
+@as_agent("Who decides it: user, where it is named.")
 def skip_(invocation: Invocation, *, step: str, phase: str, because: str, agent: str) -> Reply:
     """Declare that a step is skipped, in the phase's execution state; it counts once that file is
     committed.
