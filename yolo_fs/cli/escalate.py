@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.authority.actors import check_agent
-from yolo_fs.cli.reply import Invocation, Reply, as_agent, bytes_given, verb
+from yolo_fs.cli.reply import Invocation, Reply, as_agent, bytes_given, phase_option, verb
 from yolo_fs.core.ids import EscalationId, PhaseId
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.core.timestamps import local
@@ -176,9 +176,7 @@ def resolve(
 
 
 @verb("list", example="yolo-fs escalate list --phase 1", parent=escalate)
-@click.option(
-    "--phase", default="", metavar="PHASE", help="Number, slug or directory name; default: all."
-)
+@phase_option("all")
 def list_(invocation: Invocation, *, phase: str) -> Reply:
     """Show each escalation: who holds it, since when, what is owed, and how it came there."""
     with Repository(invocation.start) as repository:

@@ -18,7 +18,15 @@ import click
 from yolo_fs.authority.actors import department_at_work
 from yolo_fs.cli.asking import InboxPrompt, StoppedError
 from yolo_fs.cli.background import closed_repository
-from yolo_fs.cli.reply import Invocation, Reply, can_ask, console_for, drop_output, verb
+from yolo_fs.cli.reply import (
+    Invocation,
+    Reply,
+    can_ask,
+    console_for,
+    drop_output,
+    phase_option,
+    verb,
+)
 from yolo_fs.company.hosts import DEFAULT_HOST, HOST_BY_NAME, Hosts, check_installed, hosts_for
 from yolo_fs.company.phase_of import ChosenPhase, chosen_phase, find_other_goal
 from yolo_fs.company.runner import Ask, Runner, RunOptions, RunOutcome, RunResult
@@ -71,12 +79,7 @@ def _complete_host(_context: click.Context, _parameter: click.Parameter, typed: 
 
 
 _OPTIONS = (
-    click.option(
-        "--phase",
-        default="",
-        metavar="PHASE",
-        help="Number, slug or directory name; default: the open one.",
-    ),
+    phase_option("the open one"),
     click.option(
         "--host",
         "host_words",

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import click
 
 from yolo_fs.checking.verify_command import verification_of
-from yolo_fs.cli.reply import Invocation, Reply, require_libraries, verb
+from yolo_fs.cli.reply import Invocation, Reply, phase_option, require_libraries, verb
 from yolo_fs.company.overview import lines_of_costs, overview
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import safe
@@ -54,12 +54,7 @@ def board(invocation: Invocation, *, port: int, no_open: bool, folders: tuple[st
 
 
 @verb("report", example="yolo-fs report --phase 1 -o phase-01.html")
-@click.option(
-    "--phase",
-    default="",
-    metavar="PHASE",
-    help="Number, slug or directory name; default: the open one, else the last.",
-)
+@phase_option("the open one, else the last")
 @click.option(
     "--at", "revision", default="HEAD", metavar="REV", help="As of a commit; default: now."
 )

@@ -46,12 +46,13 @@ class Reply(NamedTuple):
     """Prints the data as text."""
 
 
-PHASE = click.option(
-    "--phase",
-    default="",
-    metavar="PHASE",
-    help="Number, slug or directory name; default: the phase at work.",
-)
+def phase_option(otherwise: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the option `--phase`; `otherwise`: which one is meant without it."""
+    text = f"Number, slug or directory name; default: {otherwise}."
+    return click.option("--phase", default="", metavar="PHASE", help=text)
+
+
+PHASE = phase_option("the phase at work")
 AS_ENV = ("YOLO_FS_AGENT", "YOLO_FS_ROLE")
 """Variables that name the agent without `--as`."""
 

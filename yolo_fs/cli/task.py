@@ -14,7 +14,7 @@ from yolo_fs.agents.snapshot import tally_of
 from yolo_fs.agents.totals import DepartmentTotals, PlanTotals, completion_faults
 from yolo_fs.authority.actors import check_agent
 from yolo_fs.cli.message import hear_message
-from yolo_fs.cli.reply import Invocation, Reply, as_agent, verb
+from yolo_fs.cli.reply import Invocation, Reply, as_agent, phase_option, verb
 from yolo_fs.core.ids import PlanId, TaskRef
 from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, hint_for_unknown, safe
 from yolo_fs.evidence.facts import plan_progress
@@ -155,8 +155,8 @@ def complete(invocation: Invocation, *, file: str, agent: str) -> Reply:
 
 @verb("summary", example="yolo-fs task summary 01-02", parent=task)
 @click.argument("plan", required=False)
-@click.option("--phase", metavar="PHASE", help="Number, slug or directory name; default: all.")
-def summary(invocation: Invocation, *, plan: str | None, phase: str | None) -> Reply:
+@phase_option("all")
+def summary(invocation: Invocation, *, plan: str | None, phase: str) -> Reply:
     """Sum up plans and departments: tasks, commits, files, deviations, tests; from what the fold
     has proved.
 

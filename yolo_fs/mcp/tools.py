@@ -337,7 +337,7 @@ class Tools:
             case "release":
                 return self._reply_as_command("task.release", wanted=task or None, agent=who)
             case "summary":
-                return self._reply_as_command("task.summary", plan=None, phase=None)
+                return self._reply_as_command("task.summary", plan=None, phase="")
             case "assign" if not reason:
                 raise ToolRefusedError(
                     "missing_key: reason is empty\nNext: say why the task is done again."
