@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-_SEVERITY = click.Choice(["blocking", "major", "minor"])
-
-
 @click.group("escalate")
 def escalate() -> None:
     """Report what blocks a task, raise it level by level, and bring the decision down again.
@@ -40,15 +37,6 @@ def escalate() -> None:
     Each level speaks only to the one above and the one below. A level that is silent for too long
     hands the question up; silence never decides. An escalation is resolved once the task goes on.
     """
-
-
-def _options(*options: Any) -> Callable[[Callable[..., Reply]], Callable[..., Reply]]:
-    def add(function: Callable[..., Reply]) -> Callable[..., Reply]:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return add
 
 
 _MESSAGE = click.option(
@@ -69,22 +57,20 @@ _BOUNDARY = click.option("--boundary", default="", help="Why it is outside your 
 
 
 @verb("open", example="yolo-fs escalate open --message blocker.json", parent=escalate)
-@_options(
-    click.option("--task", default="", help="The blocked task, NN-MM/Tk."),
-    as_agent("Who is blocked; dev where nothing else is said.", "--from"),
-    _REASON,
-    _EVIDENCE,
-    _RECOMMENDATION,
-    _BOUNDARY,
-    click.option(
-        "--severity", type=_SEVERITY, help="How grave it is; blocking where nothing else is said."
-    ),
-    click.option(
-        "--fail", "fails", is_flag=True, help="A security FAIL: past the chain, to the user."
-    ),
-    _TO,
-    _MESSAGE,
+@click.option("--task", default="", help="The blocked task, NN-MM/Tk.")
+@as_agent("Who is blocked; dev where nothing else is said.", "--from")
+@_REASON
+@_EVIDENCE
+@_RECOMMENDATION
+@_BOUNDARY
+@click.option(
+    "--severity",
+    type=click.Choice(["blocking", "major", "minor"]),
+    help="How grave it is; blocking where nothing else is said.",
 )
+@click.option("--fail", "fails", is_flag=True, help="A security FAIL: past the chain, to the user.")
+@_TO
+@_MESSAGE
 def open_(invocation: Invocation, *, message_path: str | None, to: str, **given: Any) -> Reply:
     """Report that a task is blocked: by a `dev_blocker`, by an `escalation`, or in words.
 
@@ -104,22 +90,20 @@ def open_(invocation: Invocation, *, message_path: str | None, to: str, **given:
     example="yolo-fs escalate raise ESC-01-02-T3 --message escalation.json",
     parent=escalate,
 )
-@_options(
-    click.argument("name", metavar="ESC-NN-MM-Tk"),
-    _ACTING,
-    _REASON,
-    _EVIDENCE,
-    _RECOMMENDATION,
-    click.option(
-        "--option",
-        "options",
-        multiple=True,
-        help="An option to choose from; the Architect gives 2 or 3.",
-    ),
-    _BOUNDARY,
-    _TO,
-    _MESSAGE,
+@click.argument("name", metavar="ESC-NN-MM-Tk")
+@_ACTING
+@_REASON
+@_EVIDENCE
+@_RECOMMENDATION
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    help="An option to choose from; the Architect gives 2 or 3.",
 )
+@_BOUNDARY
+@_TO
+@_MESSAGE
 def raise_(
     invocation: Invocation, *, name: str, message_path: str | None, to: str, **given: Any
 ) -> Reply:
@@ -133,25 +117,21 @@ def raise_(
     example="yolo-fs escalate resolve ESC-01-02-T3 --by user --decision 'Path /'",
     parent=escalate,
 )
-@_options(
-    click.argument("name", metavar="ESC-NN-MM-Tk"),
-    _ACTING,
-    click.option(
-        "--decision",
-        default="",
-        help="The concrete choice; further down, the same one is passed on.",
-    ),
-    _REASON,
-    click.option("--item", "instructions", multiple=True, help="An instruction; may be repeated."),
-    click.option(
-        "--commit",
-        "shown_by",
-        default="",
-        help="The commit by which the task goes on; ends the escalation.",
-    ),
-    _TO,
-    _MESSAGE,
+@click.argument("name", metavar="ESC-NN-MM-Tk")
+@_ACTING
+@click.option(
+    "--decision", default="", help="The concrete choice; further down, the same one is passed on."
 )
+@_REASON
+@click.option("--item", "instructions", multiple=True, help="An instruction; may be repeated.")
+@click.option(
+    "--commit",
+    "shown_by",
+    default="",
+    help="The commit by which the task goes on; ends the escalation.",
+)
+@_TO
+@_MESSAGE
 def resolve(
     invocation: Invocation, *, name: str, message_path: str | None, to: str, **given: Any
 ) -> Reply:
@@ -200,12 +180,12 @@ def tick(invocation: Invocation) -> Reply:
 
     Safe to run several times at once: each level of each attempt is handed up once.
     """
-    with Repository(invocation.start) as repository:
-        journal = Journal(repository.own_dir, source=repository.root)
-        hook = CommandHook(load_command(), journal.append)
+    with (
+        Repository(invocation.start) as repository,
+        closing(Journal(repository.own_dir, source=repository.root)) as journal,
+        closing(CommandHook(load_command(), journal.append)) as hook,
+    ):
         fired = Ticker(repository, load(repository.root), journal.append, notify=hook.notify).tick()
-        hook.close()
-        journal.close()
     return Reply(
         [_added_line_as_json(added_line) for added_line in fired],
         show=lambda console: show_fired(console, fired),
@@ -267,9 +247,7 @@ def _request_from_message(start: str, path: str, types: Sequence[str]) -> Escala
     value = reading.records[0].value
     message, faults = read_message(value)
     if message is None:
-        fault = faults[0]
-        finding = fault.as_finding(path, 1)
-        raise _unreadable(finding)
+        raise _unreadable(faults[0].as_finding(path, 1))
     if value["type"] not in types:
         raise _error_for_usage(
             Reason.UNKNOWN_TYPE, f"{value['type']} says nothing of that; {' or '.join(types)} does"

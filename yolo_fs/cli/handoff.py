@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-_ROLE = click.Choice([role.value for role in DirectiveRole])
-
-
 @click.group("handoff")
 def handoff() -> None:
     """Hand work over, and take it over.
@@ -47,7 +44,10 @@ def handoff() -> None:
 @verb("check", example="yolo-fs handoff check --as executor", parent=handoff)
 @click.argument("path", required=False)
 @click.option(
-    "--as", "receiver", type=_ROLE, help="Receiving role (default: the packet's `to_role`)."
+    "--as",
+    "receiver",
+    type=click.Choice([role.value for role in DirectiveRole]),
+    help="Receiving role (default: the packet's `to_role`).",
 )
 @click.option(
     "--override",
