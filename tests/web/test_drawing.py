@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
@@ -138,7 +139,7 @@ def test_a_bar_says_as_much_as_there_is_room_for() -> None:
         bar("backend", "code_review", "7", TimeUse.REVIEW, 500, 530),
         bar("backend", "qa", "9", TimeUse.REVIEW, 530, 535),
     )
-    assert labels(TIMELINE._replace(bars=steps, plan_bars=plans)) == [
+    assert labels(replace(TIMELINE, bars=steps, plan_bars=plans)) == [
         "planning", "7", "01-01 · wave 1", "01-04",
     ]  # fmt: skip
 
@@ -201,7 +202,7 @@ def test_a_slow_commit_stands_higher_than_a_quick_one() -> None:
 
 
 def test_where_nothing_was_refused_or_written_the_picture_says_so() -> None:
-    bare = TIMELINE._replace(marks=(), latencies=())
+    bare = replace(TIMELINE, marks=(), latencies=())
     said = {name: "".join(ET.fromstring(PLOTS[name](bare, WIDTH)).itertext()) for name in PLOTS}
     assert "nothing was refused" in said["refusals"]
     assert "no event tells of a write" in said["latency"]

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from itertools import groupby, pairwise
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.artifacts.naming import purpose_of
-from yolo_fs.core.json_form import to_json
 from yolo_fs.evidence.facts import PlanStanding, SourceCommit
 from yolo_fs.git.history import main_line
 from yolo_fs.git.repository import Repository
@@ -115,7 +114,8 @@ class TimelineSample:
     """Id of a begun plan → its state."""
 
 
-class Timeline(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Timeline:
     """One phase over time."""
 
     phase: str
@@ -146,16 +146,9 @@ class Timeline(NamedTuple):
         ]
         return max(last, default=0)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the timeline as the page is given it."""
-        return {
-            "phase": self.phase,
-            "from_ms": self.from_ms,
-            "to_ms": self.to_ms,
-            "moments": to_json(self.moments),
-            "marks": to_json(self.marks),
-            "left": self.left,
-        }
+    JSON_KEYS: ClassVar = {
+        key: key for key in ("phase", "from_ms", "to_ms", "moments", "marks", "left")
+    }
 
 
 class Replay:

@@ -132,7 +132,7 @@ class BoardSite:
             "handoffs": lambda request, reader: reader.handoffs(_given(request, "at")),
             "timeline": lambda request, reader: self._read_timeline(
                 request, reader, _BUDGET_S if _given(request, "look") else 0.0
-            ).as_json(),
+            ),
             "artifact": lambda request, reader: reader.artifact(
                 _given(request, "path"), _given(request, "at")
             ).as_json(),
