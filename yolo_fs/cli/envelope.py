@@ -176,8 +176,7 @@ def _file(invocation: Invocation, project: _Project, name: str) -> _File:
         else read(os.path.dirname(full), base, limit_bytes)
     )
     if isinstance(content, Finding):
-        message = f"{safe(name)}: {content.message or content.reason.sentence}"
-        raise YoloError(content.reason, message, hint=content.hint, exit_code=Exit.FINDINGS)
+        raise content.as_error(name, Exit.FINDINGS)
     return _File(path, content.data)
 
 

@@ -86,12 +86,7 @@ def _read_own_file(top: str, path: str) -> bytes:
     content = read(top, os.path.relpath(path, top), _MOST_BYTES)
     if isinstance(content, Content):
         return content.data
-    raise YoloError(
-        content.reason,
-        f"{safe(path)}: {content.message}",
-        hint=content.hint,
-        exit_code=Exit.UNREADABLE,
-    )
+    raise content.as_error(path, Exit.UNREADABLE)
 
 
 def _bytes(path: str) -> bytes:

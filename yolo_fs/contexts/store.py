@@ -210,12 +210,7 @@ class ContextStore:
         before = stamp_of(self._repository.root, path)
         # A link could redirect the write.
         if isinstance(before, Finding) and before.reason is not Reason.FILE_MISSING:
-            raise YoloError(
-                before.reason,
-                f"{path}: {before.message}",
-                hint=before.hint,
-                exit_code=Exit.NOT_HERE,
-            )
+            raise before.as_error(path, Exit.NOT_HERE)
         reap_temporaries(os.path.dirname(full))
         root = self._repository.root
         write_text(full, made.text, root=root, durable=False, mode=SHARED)

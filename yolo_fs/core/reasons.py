@@ -352,6 +352,11 @@ class Finding:
             "level": self.level.value,
         }
 
+    def as_error(self, place: str, exit_code: Exit) -> YoloError:
+        """Return the error of whoever cannot go on without what it is about, at a place."""
+        message = f"{safe(place)}: {self.message or self.reason.sentence}"
+        return YoloError(self.reason, message, hint=self.hint, exit_code=exit_code)
+
     @classmethod
     def from_json(cls, payload: Mapping[str, Any]) -> Finding:
         """Return the finding that `as_json` has written.

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from yolo_fs.core.reasons import Exit, Reason, YoloError
+from yolo_fs.core.reasons import Exit, Reason
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.hooks import Host
 from yolo_fs.system.files import Content, read
@@ -134,8 +134,7 @@ class RoleFiles:
             return content.data.decode("utf-8", "replace")
         if content.reason is Reason.FILE_MISSING:
             return None
-        message = f"{name}: {content.message}"
-        raise YoloError(content.reason, message, hint=content.hint, exit_code=Exit.BAD_CONFIG)
+        raise content.as_error(name, Exit.BAD_CONFIG)
 
 
 def _marked(text: str, host: str) -> str:

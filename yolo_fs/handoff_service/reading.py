@@ -145,12 +145,7 @@ class Reader:
             return parse_log(content.data.decode("utf-8", "replace"))
         if content.reason is Reason.FILE_MISSING:
             return Log((), 0)
-        raise YoloError(
-            content.reason,
-            f"{LOG}: {content.message}",
-            hint=content.hint,
-            exit_code=Exit.UNREADABLE,
-        )
+        raise content.as_error(LOG, Exit.UNREADABLE)
 
     def _file(self, path: str) -> _Found:
         content = read(*self._place(path), self._limits.max_file_bytes)

@@ -117,9 +117,7 @@ def _change(
     """Write what `decide` returns under the one lock of all handoffs."""
     there = stamp_of(repository.root, path)
     if isinstance(there, Finding) and there.reason is not Reason.FILE_MISSING:
-        raise YoloError(
-            there.reason, f"{safe(path)}: {there.message}", hint=there.hint, exit_code=Exit.NOT_HERE
-        )
+        raise there.as_error(path, Exit.NOT_HERE)
     root = repository.root
     make_folders(os.path.join(root, HANDOFF_FOLDER), root=root)
     repository.make_own_dir()

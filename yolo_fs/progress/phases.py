@@ -174,9 +174,7 @@ def _choose_next_number(names: tuple[str, ...]) -> int:
 def _make(root: str, path: str) -> None:
     there = stamp_of(root, path)
     if isinstance(there, Finding) and there.reason is not Reason.FILE_MISSING:
-        raise YoloError(
-            there.reason, f"{path}: {there.message}", hint=there.hint, exit_code=Exit.NOT_HERE
-        )
+        raise there.as_error(path, Exit.NOT_HERE)
     make_folders(os.path.join(root, path), root=root)
 
 

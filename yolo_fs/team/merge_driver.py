@@ -11,7 +11,7 @@ from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.artifacts.table import MergeStrategy
 from yolo_fs.checking.checker import Checker
 from yolo_fs.checking.snapshots import NoTree
-from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors
+from yolo_fs.core.reasons import Exit, Finding, Reason, errors
 from yolo_fs.git.repository import Repository, Setting
 from yolo_fs.system.files import Content, read
 from yolo_fs.system.store import SHARED, remove, write_atomic, write_text
@@ -155,12 +155,7 @@ def _lines(repository: Repository) -> list[str]:
         return outcome.data.decode("utf-8", "surrogateescape").splitlines()
     if outcome.reason is Reason.FILE_MISSING:
         return []
-    raise YoloError(
-        outcome.reason,
-        f"{ATTRIBUTES}: {outcome.message}",
-        hint=outcome.hint,
-        exit_code=Exit.NOT_HERE,
-    )
+    raise outcome.as_error(ATTRIBUTES, Exit.NOT_HERE)
 
 
 def _write(repository: Repository, lines: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.ids import PhaseId, TaskRef
-from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError
 from yolo_fs.git.repository import Repository
 from yolo_fs.system.database import ENDINGS, SEAL, Database, open_disposable, open_durable, storing
 from yolo_fs.system.store import (
@@ -172,9 +172,7 @@ class OwnFile(NamedTuple):
 
     def refusal(self, repository: Repository, damaged: Damaged) -> YoloError:
         """Return the error of a command that needs its content."""
-        finding = self.finding(repository, damaged)
-        message = f"{safe(finding.path)}: {finding.message}"
-        return YoloError(finding.reason, message, hint=finding.hint, exit_code=Exit.NOT_HERE)
+        return self.finding(repository, damaged).as_error(self.path(repository), Exit.NOT_HERE)
 
     def put_aside(self, repository: Repository) -> None:
         """Move it out of the way, where a person may still look at it."""
