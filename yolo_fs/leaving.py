@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.table import HIDDEN
-from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, counted, safe
+from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, counted, safe
 from yolo_fs.git import excluded
 from yolo_fs.git.packs import PackMerger
 from yolo_fs.git.repository import Repository
@@ -84,7 +84,6 @@ def _check_tree(repository: Repository) -> None:
                 Reason.STATE_CONFLICT,
                 f"{unit.name} is still enabled",
                 hint=f"First run: {unit.disable}",
-                exit_code=Exit.FINDINGS,
             )
 
 

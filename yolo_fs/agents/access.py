@@ -36,7 +36,7 @@ from yolo_fs.authority.authority import decisions_out_of_lane, may_decide, may_u
 from yolo_fs.authority.guarded import Guarded, guarded
 from yolo_fs.authority.own_verbs import refuse_verb
 from yolo_fs.core.ids import PlanId
-from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.core.reasons import Finding, Reason, YoloError, safe
 from yolo_fs.evidence.facts import (
     PhaseFacts,
     Plan,
@@ -155,7 +155,7 @@ class Access:
         row = OWN_VERB_BY_NAME[name]
         if no := refuse_verb(self.actor(agent), name, row, department):
             hint = f"{no.instead[0].upper()}{no.instead[1:]}"
-            raise YoloError(Reason.OUT_OF_LANE, no.rule, hint=hint, exit_code=Exit.FINDINGS)
+            raise YoloError(Reason.OUT_OF_LANE, no.rule, hint=hint)
 
     def everybody(self) -> Iterator[Actor]:
         """Yield every agent of the active departments."""

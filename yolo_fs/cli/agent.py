@@ -156,7 +156,7 @@ def shutdown(invocation: Invocation, *, reason: str, deadline: int, name: str) -
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
         if refused := refuse_unused(REQUEST, Switches(settings.config)):
-            raise YoloError(Reason.OUT_OF_LANE, refused.rule, exit_code=Exit.FINDINGS)
+            raise YoloError(Reason.OUT_OF_LANE, refused.rule)
         AgentJournal(repository.own_dir, settings.limits).add(
             name, f"SD-{os.urandom(4).hex()}", message
         )

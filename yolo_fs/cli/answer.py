@@ -83,7 +83,7 @@ def _error_for_no_question(name: str, items: Sequence[InboxItem]) -> YoloError:
         return YoloError(Reason.UNKNOWN_NAME, message, hint=hint)
     message = f"an answer does not settle this: {safe(item.question, 300).rstrip('.')}"
     hint = f"Run: {safe(item.command, 300)}"
-    return YoloError(Reason.STATE_CONFLICT, message, hint=hint, exit_code=Exit.FINDINGS)
+    return YoloError(Reason.STATE_CONFLICT, message, hint=hint)
 
 
 def _build_reply(moves: Sequence[MoveResult]) -> Reply:

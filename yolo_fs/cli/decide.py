@@ -13,7 +13,7 @@ from yolo_fs.authority.actors import check_agent
 from yolo_fs.authority.writers import producers_of
 from yolo_fs.cli.reply import PHASE, Invocation, Reply, as_agent, verb
 from yolo_fs.core.ids import PlanId
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.decisions import (
     DecisionMade,
     accept_plan,
@@ -148,7 +148,7 @@ def supersede_(
             may_write = access.write(actor, place.path)
         if actor.role not in producers_of(place.artifact.kind) and not may_write.allowed:
             hint = f"Ask {', '.join(may_write.ask)}." if may_write.ask else ""
-            raise YoloError(Reason.OUT_OF_LANE, may_write.rule, hint=hint, exit_code=Exit.FINDINGS)
+            raise YoloError(Reason.OUT_OF_LANE, may_write.rule, hint=hint)
         return made
 
     place = classify(file.removeprefix("./"))

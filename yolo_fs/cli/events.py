@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.core.reasons import Exit, Reason, YoloError, hint_for_unknown, safe
+from yolo_fs.core.reasons import Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.core.timestamps import local
 from yolo_fs.git.repository import Repository
 from yolo_fs.system.journal import EVENT_TYPES, PREFIX, Journal
@@ -51,7 +51,6 @@ def _check_type(journal: Journal, type_: str) -> None:
             Reason.UNKNOWN_TYPE,
             f"no event has the type {safe(type_)!r}",
             hint=hint_for_unknown(wanted, sorted(known)),
-            exit_code=Exit.USAGE,
         )
 
 

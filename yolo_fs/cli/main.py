@@ -226,7 +226,6 @@ def _as_error(error: click.ClickException) -> YoloError:
         Reason.BAD_USAGE,
         error.format_message() + _nearest(error),
         hint=f"'{command} --help' shows what it takes.",
-        exit_code=Exit.USAGE,
     )
 
 

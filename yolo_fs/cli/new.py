@@ -10,7 +10,7 @@ from yolo_fs.artifacts.classify import PLANNING_ROOT, place_of_name
 from yolo_fs.checking.examples import place_of_new, skeleton_of
 from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
 from yolo_fs.core.ids import PhaseId
-from yolo_fs.core.reasons import Exit, Reason, YoloError
+from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.progress.workflow import phase_at_work
@@ -48,7 +48,6 @@ def new(invocation: Invocation, *, kind: str, phase: str, plan: str, dept: str |
                 Reason.STATE_CONFLICT,
                 f"{path} is there already",
                 hint=f"'yolo-fs validate {path}' says how it stands.",
-                exit_code=Exit.FINDINGS,
             )
         make_folders(os.path.dirname(full), root=root)
         write_atomic(full, skeleton_of(kind, chosen, plan).encode(), root=root, mode=SHARED)

@@ -110,7 +110,6 @@ def refuse_agents(command: click.Command, name: str, options: Mapping[str, Any])
             Reason.OUT_OF_LANE,
             f"{no.rule} This session is that of {safe(own, 80)} ({variable}).",
             hint=hint if os.environ.get(_RUN_ENV) else f"{hint} A person unsets {variable}.",
-            exit_code=Exit.FINDINGS,
         )
 
 
@@ -138,7 +137,6 @@ def refuse_other_speakers(command: click.Command, name: str, options: Mapping[st
                 f"this session is that of {safe(own, 80)} ({variable}), and speaks for nobody "
                 f"else, such as {safe(named, 80)}",
                 hint=f"Name yourself, or nobody. A person unsets {variable}.",
-                exit_code=Exit.FINDINGS,
             )
 
 

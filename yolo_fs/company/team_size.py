@@ -11,7 +11,7 @@ from typing import Any
 from yolo_fs.agents.access import Access
 from yolo_fs.authority.actors import superiors
 from yolo_fs.core.foreign_json import parse
-from yolo_fs.core.reasons import Exit, Reason, YoloError
+from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.evidence.facts import Switches
 from yolo_fs.git.commit import CommitRequest
 from yolo_fs.git.repository import Repository
@@ -60,7 +60,6 @@ def set_team(repository: Repository, settings: Settings, name: str) -> bool:
             Reason.STATE_CONFLICT,
             f"{CONFIG} has changes that are not committed, so its team is not set",
             hint=f'Put "{_SECTION}": {{"{_KEY}": "{name}"}} there, and commit the file.',
-            exit_code=Exit.FINDINGS,
         )
     files = FileCommitter(repository, settings)
     request = CommitRequest(CONFIG, text.encode(), f"chore(config): team {name}")

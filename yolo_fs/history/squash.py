@@ -98,7 +98,6 @@ def make_squash(repository: Repository, planned: Squash) -> str:
             Reason.STATE_CONFLICT,
             f"there is a branch {safe(planned.branch)}",
             hint="Name another one with --branch.",
-            exit_code=Exit.FINDINGS,
         )
     now = datetime.fromtimestamp(time.time()).astimezone()
     moment = f"{int(now.timestamp())} {now:%z}"

@@ -73,7 +73,7 @@ class PhaseSignOff:
             message = f"{by.name} does not sign a phase off: that is the Lead's step"
             command = SIGN_OFF_COMMAND.format(phase=named.facts.spelled)
             hint = f"Tell the Lead: {command} --as lead"
-            raise YoloError(Reason.OUT_OF_LANE, message, hint=hint, exit_code=Exit.FINDINGS)
+            raise YoloError(Reason.OUT_OF_LANE, message, hint=hint)
         return tried(lambda: self._sign(named, dry_run=dry_run))
 
     def _sign(self, named: Phase, *, dry_run: bool) -> SignedOff:
