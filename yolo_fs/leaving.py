@@ -79,12 +79,7 @@ def _check_tree(repository: Repository) -> None:
             hint="End it with Ctrl-C where it runs, or wait: 'yolo-fs company runs' shows it.",
         )
     for unit in _find_units(repository):
-        if unit.enabled_mark and os.path.lexists(unit.enabled_mark):
-            raise YoloError(
-                Reason.STATE_CONFLICT,
-                f"{unit.name} is still enabled",
-                hint=f"First run: {unit.disable}",
-            )
+        unit.refuse_enabled()
 
 
 def parts_of_tree(repository: Repository) -> Iterator[Part]:

@@ -154,8 +154,7 @@ class Access:
             return
         row = OWN_VERB_BY_NAME[name]
         if no := refuse_verb(self.actor(agent), name, row, department):
-            hint = f"{no.instead[0].upper()}{no.instead[1:]}"
-            raise YoloError(Reason.OUT_OF_LANE, no.rule, hint=hint)
+            raise YoloError(Reason.OUT_OF_LANE, no.rule, hint=no.instead)
 
     def everybody(self) -> Iterator[Actor]:
         """Yield every agent of the active departments."""

@@ -9,8 +9,7 @@ import click
 
 from yolo_fs.authority.actors import check_agent
 from yolo_fs.cli.reply import Invocation, Reply, as_agent, verb
-from yolo_fs.cli.task import task_named
-from yolo_fs.core.ids import SHORT, TYPES
+from yolo_fs.core.ids import SHORT, TYPES, TaskRef
 from yolo_fs.core.reasons import safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
@@ -43,7 +42,7 @@ def commit(
     other.
     """
     check_agent(agent)
-    task = task_named(wanted)
+    task = TaskRef.named(wanted)
     with Repository(invocation.start) as repository:
         facts_reader = FactsReader(repository, load(repository.root))
         here = os.path.realpath(invocation.start)

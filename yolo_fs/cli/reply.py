@@ -105,7 +105,7 @@ def refuse_agents(command: click.Command, name: str, options: Mapping[str, Any])
         check_agent(own)
         actor = None if own in set(DirectiveRole) else find_actor(own)
     if no := refuse_verb(None if os.environ.get(_RUN_ENV) else actor, name, row):
-        hint = f"{no.instead[0].upper()}{no.instead[1:]}"
+        hint = no.instead
         raise YoloError(
             Reason.OUT_OF_LANE,
             f"{no.rule} This session is that of {safe(own, 80)} ({variable}).",

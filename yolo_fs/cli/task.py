@@ -49,7 +49,7 @@ def claim(invocation: Invocation, *, wanted: str, agent: str, files: tuple[str, 
     Ask again to learn that the turn has come: claims are met in the order in which they were made.
     """
     check_agent(agent)
-    ref = task_named(wanted)
+    ref = TaskRef.named(wanted)
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
         standing = claim_task(repository, settings, agent, ref, files)
@@ -79,7 +79,7 @@ def release(invocation: Invocation, *, wanted: str | None, agent: str) -> Reply:
     """
     check_agent(agent)
     with _claims(invocation) as (_, claims):
-        standings = claims.release(agent, task_named(wanted) if wanted else None)
+        standings = claims.release(agent, TaskRef.named(wanted) if wanted else None)
     return Reply(standings, show=lambda console: _show_lines(console, standings))
 
 
@@ -88,19 +88,6 @@ def _claims(invocation: Invocation) -> Iterator[tuple[Repository, Claims]]:
     with Repository(invocation.start) as repository:
         facts_reader = FactsReader(repository, load(repository.root))
         yield repository, Claims(repository, facts_reader.tasks_done(repository.head().tip))
-
-
-def task_named(spelled: str) -> TaskRef:
-    """Return the task of an id that somebody typed.
-
-    Raises:
-        YoloError: BAD_NAME.
-    """
-    task_ref = TaskRef.parse(spelled)
-    if task_ref is None:
-        message = f"{safe(spelled)!r} is not a task id"
-        raise YoloError(Reason.BAD_NAME, message, hint="Spell it NN-MM/Tk, such as 01-02/T3.")
-    return task_ref
 
 
 def _show_lines(console: Console, entries: Collection[object]) -> None:

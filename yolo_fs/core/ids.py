@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from yolo_fs.core.reasons import safe
+from yolo_fs.core.reasons import Reason, YoloError, safe
 
 PHASE_DIRECTORY = re.compile(r"(?P<number>[0-9]{2})-(?P<slug>[a-z0-9]+(?:-[a-z0-9]+)*)")
 PLAN = re.compile(r"(?P<phase>[0-9]{2})-(?P<number>[0-9]{2})")
@@ -121,6 +121,19 @@ class TaskRef(NamedTuple):
         match = TASK.fullmatch(text)
         plan = PlanId.parse(match["plan"]) if match else None
         return cls(plan, int(match["number"])) if match and plan else None
+
+    @classmethod
+    def named(cls, text: str) -> TaskRef:
+        """Return the task of an id that somebody typed.
+
+        Raises:
+            YoloError: BAD_NAME.
+        """
+        task = cls.parse(text)
+        if task is None:
+            message = f"{safe(text)!r} is not a task id"
+            raise YoloError(Reason.BAD_NAME, message, hint="Spell it NN-MM/Tk, such as 01-02/T3.")
+        return task
 
     def __str__(self) -> str:
         return f"{self.plan}/T{self.number}"

@@ -19,7 +19,7 @@ from yolo_fs.artifacts.naming import entries_in, purpose_of, undone_by
 from yolo_fs.authority.actors import mode_of
 from yolo_fs.checking.snapshots import WorkTree
 from yolo_fs.core.ids import SHORT, EscalationId, PhaseId, TaskRef
-from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, errors, safe, shortened
+from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, errors, shortened
 from yolo_fs.core.timestamps import AHEAD
 from yolo_fs.escalation_service.clock import read_clock
 from yolo_fs.escalations.fold import escalations
@@ -280,14 +280,7 @@ class Escalations:
         Raises:
             YoloError: BAD_NAME, UNKNOWN_NAME for a task or its phase; LOCK_TIMEOUT; UNTERMINATED.
         """
-        task = TaskRef.parse(request.task)
-        if task is None:
-            raise YoloError(
-                Reason.BAD_NAME,
-                f"{safe(request.task)!r} is not a task id",
-                hint="Spell it NN-MM/Tk, such as 01-02/T3.",
-            )
-
+        task = TaskRef.named(request.task)
         self._require_task(task)
         return self._move(
             task,

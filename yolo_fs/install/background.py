@@ -330,6 +330,16 @@ class Unit:
 
     JSON_KEYS: ClassVar = {key: key for key in ("name", "path", "enable", "disable")}
 
+    def refuse_enabled(self) -> None:
+        """Refuse to go on while it is enabled.
+
+        Raises:
+            YoloError: STATE_CONFLICT.
+        """
+        if self.enabled_mark and os.path.lexists(self.enabled_mark):
+            message, hint = f"{self.name} is still enabled", f"First run: {self.disable}"
+            raise YoloError(Reason.STATE_CONFLICT, message, hint=hint)
+
 
 def can_be_served(root: str) -> bool:
     """Return whether a service file can hold the path of a work tree."""
@@ -464,12 +474,7 @@ def uninstall(unit: Unit) -> str:
     """
     if _present(unit) is None:
         return "not_installed"
-    if unit.enabled_mark and os.path.lexists(unit.enabled_mark):
-        raise YoloError(
-            Reason.STATE_CONFLICT,
-            f"{unit.name} is still enabled",
-            hint=f"First run: {unit.disable}",
-        )
+    unit.refuse_enabled()
     try:
         os.unlink(unit.path)
     except OSError as error:
