@@ -118,7 +118,7 @@ def _check_file_system(repository: Repository) -> Iterator[Symptom]:
         hint = "Keep one daemon only, on one machine; commits stay safe, locks may not."
         yield _build_symptom(
             Reason.NETWORK_FILESYSTEM,
-            f"the repository lies on {type_}",
+            f"the repository is on {type_}",
             "a local file system",
             hint,
         )
@@ -129,8 +129,8 @@ def _check_planning_tree(repository: Repository) -> Iterator[Symptom]:
         yield Symptom(not_initialised(repository.root).as_finding())
         return
     for path in _find_links(repository.root):
-        message = "it is a symbolic link, which nobody follows: nothing below it is committed"
-        hint, look = "Put a folder of its own in its place.", f"ls -ld {shlex.quote(path)}"
+        message = "it is a symbolic link, which is not followed: nothing below it is committed"
+        hint, look = "Replace it with a real folder.", f"ls -ld {shlex.quote(path)}"
         yield _build_symptom(Reason.NOT_REGULAR, message, "a real folder", hint, path, command=look)
         if _SAMPLE.startswith(f"{path}/"):  # git answers nothing about what is beyond a link
             return
@@ -215,7 +215,7 @@ _SAMPLE = f"{PLANNING_ROOT}/phases/01-sample/critique.jsonl"
 _RULES_THAT_HOLD = {
     Reason.GITIGNORED: (
         "a planning tree that git does not ignore",
-        "Take out the line that ignores it, or set commit_ignored in your own configuration.",
+        "Remove the line that ignores it, or set commit_ignored in your own configuration.",
         f"git check-ignore -v {_SAMPLE}",
     ),
     Reason.ATTR_FILTER: (
@@ -253,7 +253,7 @@ def _check_ignored_settings(repository: Repository) -> Iterator[Symptom]:
             name = each.key.removeprefix("yolo_fs.")
             message = f"{each.key} has no effect here: only the user may set it"
             own = {"policy": {name: each.refused}}
-            hint = f"{user_config_path()} sets it for you: {safe(json.dumps(own), 200)}."
+            hint = f"You can set it in {user_config_path()}: {safe(json.dumps(own), 200)}."
             look = "yolo-fs config show --changed"
             yield _build_symptom(Reason.BAD_CONFIG, message, "", hint, CONFIG, command=look)
 
@@ -279,8 +279,8 @@ def _check_history(repository: Repository) -> Iterator[Symptom]:
     """Yield what keeps the history from being read; new commits may need nothing of it."""
     for folder in repository.lost_object_folders():
         file = f"{repository.common_dir}/objects/info/alternates"
-        message = f"it borrows objects from {safe(folder)}, which is not there"
-        hint = "Bring that folder back, or correct its path in the file."
+        message = f"it borrows objects from {safe(folder)}, which does not exist"
+        hint = "Restore that folder, or correct its path in the file."
         look = f"cat {shlex.quote(file)}"
         yield _build_symptom(Reason.OBJECT_MISSING, message, "", hint, file, command=look)
     if (tip := repository.head().tip) and repository.objects.read(tip):
@@ -382,11 +382,11 @@ def _team(repository: Repository) -> Iterator[Symptom]:
             Reason.REMOTE_AWAY, f"no remote is called {safe(seen.lane.remote)}", "", hint
         )
     elif seen.lane and seen.lane.reason:
-        hint = "Work goes on here; 'yolo-fs team status' shows what waits to be published."
+        hint = "Work here continues; 'yolo-fs team status' shows what waits to be published."
         yield _build_symptom(seen.lane.reason, seen.lane.what, "", hint, level=Level.WARNING)
     for each in seen.waiting:
         if each.reason and each.reason not in (Reason.NOT_RUNNING, Reason.REMOTE_AWAY):
-            hint = "'yolo-fs team status' tells more."
+            hint = "'yolo-fs team status' shows more."
             message = f"it waits for the team: {each.waits_for}"
             yield _build_symptom(
                 each.reason, message, each.what, hint, each.path, level=Level.WARNING
@@ -424,9 +424,9 @@ def _check_standstill(repository: Repository) -> Iterator[Symptom]:
         if find_storage_fault(repository.own_dir):  # it has nowhere to say that it has looked
             return
         message = (
-            f"the daemon, process {daemon_health.pid}, has not looked for over {limit_s:.0f} s"
+            f"the daemon, process {daemon_health.pid}, has not scanned for over {limit_s:.0f} s"
         )
-        hint = "If nobody has stopped it on purpose, 'yolo-fs restart' starts another one."
+        hint = "If nobody stopped it on purpose, run 'yolo-fs restart'."
         yield _build_symptom(Reason.DEADLINE_PASSED, message, "", hint)
 
 
@@ -444,7 +444,7 @@ def _check_running_daemon(repository: Repository) -> Iterator[Symptom]:
             command="sysctl fs.inotify" if degraded.reason is Reason.WATCH_LIMIT else "",
         )
     for trouble in daemon_health.troubles:
-        hint = f"It is tried again by itself; 'yolo-fs events --type {trouble.event}' tells more."
+        hint = f"It is retried automatically; 'yolo-fs events --type {trouble.event}' shows more."
         message = f"the daemon's duty {trouble.duty!r} fails: {trouble.what}"
         yield _build_symptom(trouble.reason, message, "", hint)
 
@@ -512,7 +512,7 @@ def _clock(repository: Repository) -> Iterator[Symptom]:
     ahead_s = int(timestamp) - time.time() if timestamp.isdigit() else 0.0
     if ahead_s > _SKEW_S:
         message = f"the newest commit is {ahead_s:.0f} s ahead of this machine's clock"
-        hint = "Set the clock of the machine that is wrong; nothing waits meanwhile."
+        hint = "Correct the clock that is wrong; nothing waits for it."
         yield _build_symptom(Reason.STATE_CONFLICT, message, "", hint, level=Level.WARNING)
 
 
