@@ -376,7 +376,7 @@ def _was_compacted(payload: Question, folder_of: str, root: str) -> bool:
 
 
 def _never(_told: Question, folder_of: str, _root: str) -> bool:
-    """Return False: such an event is only a sign of life."""
+    """Return False: such an event is only a heartbeat."""
     return False
 
 
