@@ -62,7 +62,7 @@ def test_a_dev_is_told_to_commit_its_source_unless_its_host_does() -> None:
 
 
 def test_an_artifact_is_said_to_be_committed_where_one_is_to_be_written() -> None:
-    for_you = "What lies below .yolo-planning/ is committed for you once it is valid."
+    for_you = "Files below .yolo-planning/ are committed for you once they are valid."
     assert for_you in lines_of(BEFORE_QA)
     assert for_you not in lines_of(BEFORE_WORK)
 
@@ -74,8 +74,8 @@ def test_who_has_a_task_is_told_how_to_ask_and_who_has_none_is_not() -> None:
 
 
 def test_only_who_judges_what_came_later_is_told_to_judge_again() -> None:
-    again = "Judge again, and say when: a file with the content that it had is no new verdict."
-    older = "verification.jsonl is older than source of 01-01 (aaaaaaa), which came after it"
+    again = "Judge again, with the time: an unchanged file is not a new verdict."
+    older = "verification.jsonl is older than source of 01-01 (aaaaaaa)"
     assert again in lines_of(BEFORE_QA, lacks=[older])
     assert again not in lines_of(BEFORE_QA, lacks=["no valid verification.jsonl"])
 

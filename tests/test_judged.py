@@ -95,9 +95,7 @@ def test_source_after_its_review_is_reviewed_again_and_then_verified_and_audited
 
 def test_a_plan_that_comes_after_the_verification_opens_it() -> None:
     known = history(*(name for name in ORDER if name != "01-02.plan.jsonl"), "01-02.plan.jsonl")
-    assert "verification.jsonl is older than plan 01-02 (000000000000), which came after it" in why(
-        known, "qa"
-    )
+    assert "verification.jsonl is older than plan 01-02 (000000000000)" in why(known, "qa")
 
 
 def test_a_design_that_comes_after_the_verification_opens_it() -> None:

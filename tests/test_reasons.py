@@ -39,7 +39,7 @@ def test_a_fixture_is_named_after_a_reason_that_exists() -> None:
         ("", ""),
         ("retype the quotes", "Retype the quotes."),
         ("see 'yolo-fs doctor'", "See 'yolo-fs doctor'."),
-        ("Did you mean dev? There are: a, b.", "Did you mean dev? There are: a, b."),
+        ("Did you mean dev? Known names: a, b.", "Did you mean dev? Known names: a, b."),
         ("compare them, then: yolo-fs team resolve x --ours", "Compare them, then: yolo-fs team resolve x --ours"),
         ("yolo_fs.required_reading says so.", "yolo_fs.required_reading says so."),
         ("src/a.ts is wrong", "src/a.ts is wrong."),

@@ -156,7 +156,7 @@ def test_an_escalation_names_who_is_to_answer_and_what_it_blocks() -> None:
     assert (one["question"], one["severity"]) == ("The route needs a CSRF decision", "blocking")
     assert one["owed"].startswith("Checks decision authority")
     said = as_text(resume_report(situation(facts(content))))
-    assert f"severity: blocking; owed: {one['owed']}; asks: {one['question']}" in said
+    assert f"severity: blocking; next step: {one['owed']}; question: {one['question']}" in said
     assert (shown["next"]["task"], shown["next"]["waits_for"]) == ("01-02/T1", ["ESC-01-02-T1"])
     assert {
         "task": "01-02/T1",
@@ -222,12 +222,12 @@ def test_a_role_is_told_whether_it_is_its_turn(role: str, turn: bool | None) -> 
 @pytest.mark.parametrize(("role", "is_known"), [("nonsense", False), ("dev-2", True)])
 def test_who_is_no_agent_of_the_company_is_told_so(role: str, is_known: bool) -> None:
     text = as_text(resume_report(situation(three()), Audience(role)))
-    assert (f"you: {role} is no agent of this company" in text) == (not is_known)
+    assert (f"you: {role} is not an agent of this company" in text) == (not is_known)
 
 
 def test_an_agent_whose_name_is_nearly_right_is_told_the_right_one() -> None:
     text = as_text(resume_report(situation(three()), Audience("fe-senoir")))
-    assert "you: fe-senoir is no agent of this company. Did you mean fe-senior?" in text
+    assert "you: fe-senoir is not an agent of this company. Did you mean fe-senior?" in text
 
 
 # --- the work tree and what disagrees ---
@@ -272,7 +272,7 @@ def test_an_accepted_handoff_says_what_its_receiver_reads_does_and_reaches() -> 
     orders = (("required_reading", "docs/guide.md"), ("task", "T-1.md"), ("objective", "Ship it"))
     taken = LastHandoff("x/HANDOFF.md", "executor", orders=orders)
     text = as_text(resume_report(Situation(handoff=taken)))
-    assert "accepted: whoever is executor goes on" in text
+    assert "accepted: the executor continues" in text
     assert all(value in text for _, value in orders)
 
 
@@ -291,7 +291,7 @@ def test_a_commit_without_its_artifact_is_named() -> None:
     said = {"01 critique": "a" * 40, "01 security": "b" * 40, "02 qa": "c" * 40}
     shown = data(resume_report(situation(begun(), steps_said=said)))
     assert [one["what"] for one in shown["drift"]] == [
-        f"commit {'b' * 12} says that it records security of phase 01-auth, but no artifact of it is there"
+        f"commit {'b' * 12} claims to record security of phase 01-auth, but has no artifact of it"
     ]
 
 

@@ -57,7 +57,7 @@ CHAPTERS = {
     "gates": "Gates and repairs",
     "handoffs": "Handoffs",
     "hooks": "Hooks and hosts",
-    "verbs": "Our own verbs, and whose they are",
+    "verbs": "Our own commands, and who may run them",
 }
 """Module of the protocol → title of its section, in the order in which they are best read."""
 
@@ -375,7 +375,7 @@ def commands() -> str:
     parts = ["# Commands", NOTICE, _fenced(_help(yolo_fs, "yolo-fs")), "## Exit codes"]
     parts.append(
         _markdown(
-            ["code", "name", "every command ends so when", "reasons that end one so"],
+            ["code", "name", "meaning", "reasons that lead to it"],
             [[str(int(code)), code.name.lower(), _WHEN[code], _reasons(code)] for code in Exit],
         )
     )
@@ -388,8 +388,8 @@ def commands() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-_EXITS = """A code that is listed without words says what the table above says. Nothing else ends a
-command, but a signal: then the shell shows 128 and its number."""
+_EXITS = """A code without words here has the meaning of the table above. Only a signal can end a command
+with another code: the shell then shows 128 plus the number of the signal."""
 
 
 def _exits() -> str:
@@ -398,7 +398,7 @@ def _exits() -> str:
         exits = exits_of(name)
         said = [f"{int(code)}: {words}" for code, words in exits.items() if words]
         rows.append([f"`{name}`", " ".join(str(int(code)) for code in exits), "; ".join(said)])
-    return _markdown(["command", "codes", "in its own words"], rows)
+    return _markdown(["command", "codes", "own meanings"], rows)
 
 
 def _reasons(code: Exit) -> str:
@@ -410,13 +410,13 @@ def _reasons(code: Exit) -> str:
 _WHEN = {
     Exit.DONE: "done, or done already; the answer is yes",
     Exit.FINDINGS: "there are findings, or the answer is no",
-    Exit.USAGE: "typed wrong, or there is nothing of that name",
-    Exit.NOT_HERE: "no repository, no planning tree, or nothing runs",
-    Exit.LOCK_TIMEOUT: "somebody else holds the lock",
+    Exit.USAGE: "wrong usage, or an unknown name",
+    Exit.NOT_HERE: "no repository, no planning tree, or no daemon",
+    Exit.LOCK_TIMEOUT: "another process holds the lock",
     Exit.GIT_FAILED: "git refused",
-    Exit.UNREADABLE: "a file that cannot be read as what it is",
+    Exit.UNREADABLE: "a file cannot be read",
     Exit.DEFECT: "a defect of yolo_fs",
-    Exit.TRY_AGAIN: "the same call works later, or a person is asked first",
+    Exit.TRY_AGAIN: "the same command works later, or a person has to act first",
     Exit.BAD_CONFIG: "the configuration is broken",
     Exit.INTERRUPTED: "interrupted",
 }

@@ -168,7 +168,7 @@ def answer(hook_input: HookInput) -> HookAnswer:
     """
     if hook_input.event in ("session-start", "user-prompt-submit"):
         return HookAnswer(context=_brief(hook_input.cwd, Audience(bare_name(hook_input.agent))))
-    if hook_input.event not in _ANSWERS:  # it is a sign of life, and asks nothing
+    if hook_input.event not in _ANSWERS:  # it is only a heartbeat
         return HookAnswer()
     with Repository(hook_input.root or hook_input.cwd) as repository:
         return _ANSWERS[hook_input.event](HookRequest(repository, hook_input))

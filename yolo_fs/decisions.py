@@ -122,10 +122,10 @@ def supersede(place: Place, record: str, agent: str) -> dict[str, str]:
         YoloError: STATE_CONFLICT for a kind whose records never go.
     """
     if place.artifact.append_only or not keeps_records(place.artifact):
-        why = "only grows" if place.artifact.append_only else "is written anew as a whole"
+        why = "only grows" if place.artifact.append_only else "is written as a whole each time"
         raise YoloError(
             Reason.STATE_CONFLICT,
-            f"{place.name} {why}: no record of it is let go",
+            f"{place.name} {why}: none of its records can be withdrawn",
             hint=f"'yolo-fs fix --write {place.path}' brings back what is missing.",
             exit_code=Exit.USAGE,
         )

@@ -143,9 +143,9 @@ def kept_team_refs(repository: Repository) -> Iterator[Finding]:
             yield Finding(
                 Reason.STATE_CONFLICT,
                 ref,
-                message=f"it stays: no branch has {counted(len(versions), 'version')} that it has,"
+                message=f"it stays: only it has {counted(len(versions), 'version')},"
                 f" such as {safe(versions[0])}",
-                hint=f"'git branch NAME {ref}' makes a branch of it; with --purge it goes.",
+                hint=f"'git branch NAME {ref}' makes a branch of it; --purge removes it.",
                 level=Level.WARNING,
                 command=f"git log {ref}",
             )
@@ -159,8 +159,8 @@ def kept_dev_trees(repository: Repository) -> Iterator[Finding]:
             yield Finding(
                 Reason.STATE_CONFLICT,
                 facts["worktree"],
-                message=f"it stays: a work tree of git, with what a Dev made on {safe(branch)}",
-                hint="Once you have what you want of it, git's 'worktree remove' takes it away.",
+                message=f"it stays: a work tree with the work of a Dev on {safe(branch)}",
+                hint="Once you no longer need it, git's 'worktree remove' removes it.",
                 level=Level.WARNING,
             )
 

@@ -230,7 +230,7 @@ def test_after_the_deadline_it_is_said_once_who_is_late_and_what_is_in_no_commit
     assert [(one["id"], one["answer"]) for one in late["asked"]] == [("a1", None), ("a2", "clean")]
     assert late["uncommitted"] == {"a1": [".yolo-planning/phases/01-auth/architecture.toon"]}
     assert [one for one in place.heard if "deadline" in one] == [
-        "The deadline of 30 s to stop has passed: yolo-architect still owe an answer or their work"
+        "The deadline to stop (30 s) has passed; no answer yet, or uncommitted work: yolo-architect"
     ]
     place.says("architect", CLEAN, "a1")
     place.tick()
@@ -263,7 +263,7 @@ def test_a_stall_is_told_once_with_its_cause_and_again_only_after_something_move
         "backend",
     )
     assert stall["cause"] == "unknown" and any(
-        "architecture of the backend stands still" in one for one in place.heard
+        "architecture of the backend has stalled" in one for one in place.heard
     )
     place.sign("pre-tool-use", "yolo-architect", "a1")
     place.tick()

@@ -117,7 +117,7 @@ def test_a_copy_of_a_program_that_synchronises_is_told_with_its_original(
     finding = misnamed(f"{folder}/{copy}")
     assert finding and finding.reason is Reason.UNKNOWN_NAME
     assert finding.expected == f"{folder}/{original}"
-    assert "take over what only the copy has" in finding.hint
+    assert "add to it what only the copy has" in finding.hint
 
 
 def test_an_artifact_and_a_file_elsewhere_are_not_misnamed() -> None:

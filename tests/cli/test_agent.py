@@ -243,7 +243,7 @@ def test_what_holds_a_department_up_is_a_blocker_of_its_progress() -> None:
     content = complete() | {"escalation.jsonl": [opened | {"sev": "blocking", "st": "open"}]}
     phase = Phase(facts(content))
     (totals,) = tally(phase, {})
-    assert totals.as_progress()["blockers"] == ["ESC-01-01-T1 is rising: senior holds it"]
+    assert totals.as_progress()["blockers"] == ["ESC-01-01-T1 is rising: senior has to act"]
     assert totals.as_progress()["blockers"] == list(phase.held_up(Dept.BACKEND))
 
 

@@ -205,7 +205,7 @@ def test_a_role_is_that_of_each_department_and_an_agent_of_its_own(
     monkeypatch.setenv(variable, own)
     _, answer = decide(capsys, team, *ACCEPT, "--as", said)
     (finding, *_) = answer["findings"] or [{"message": ""}]
-    assert ("this session is that of" in finding["message"]) is not is_own
+    assert ("this session runs as" in finding["message"]) is not is_own
 
 
 def test_whoever_answers_an_escalation_without_a_name_is_the_agent_of_the_session(

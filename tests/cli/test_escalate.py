@@ -104,7 +104,7 @@ def test_a_commit_from_before_the_escalation_shows_no_progress(
     code, said = escalate(root, capsys, "resolve", NAME, "--by", "dev", "--commit", "HEAD~0")
     assert f"{old[:12]} is older than the escalation" in json.dumps(said["findings"])
     code, said = escalate(root, capsys, "resolve", NAME, "--by", "dev", "--commit", "nothing")
-    assert "nothing is no commit of this repository" in json.dumps(said["findings"])
+    assert "nothing is not a commit of this repository" in json.dumps(said["findings"])
     other = commit("2099-01-01T00:00:00Z", "feat(01-07): T1 work of others")
     code, said = escalate(root, capsys, "resolve", NAME, "--by", "dev", "--commit", other)
     assert f"{other} is work on 01-07" in json.dumps(said["findings"])
@@ -258,10 +258,10 @@ def test_whole_round_trip_by_messages(root: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     "words, reason, hint",
     [
-        (("raise", NAME, "--by", "lead", *WORDS), "wrong_level", "Senior holds it"),
+        (("raise", NAME, "--by", "lead", *WORDS), "wrong_level", "It is with senior"),
         (("raise", NAME, "--by", "senior", "--to", "architect", *WORDS), "wrong_level", "Ask lead"),
-        (("raise", NAME, "--by", "senior"), "missing_key", "Say what was seen"),
-        (("resolve", NAME, "--by", "user", "--decision", "x"), "wrong_level", "Senior holds it"),
+        (("raise", NAME, "--by", "senior"), "missing_key", "Add what was seen"),
+        (("resolve", NAME, "--by", "user", "--decision", "x"), "wrong_level", "It is with senior"),
         (
             ("resolve", NAME, "--by", "senior", "--decision", "x", "--to", "lead"),
             "wrong_level",
@@ -277,7 +277,7 @@ def test_whole_round_trip_by_messages(root: Path, capsys: pytest.CaptureFixture[
             "wrong_level",
             "Ask Senior",
         ),
-        (("open", "--task", "01-02/T3", *WORDS), "duplicate_id", "give it what is new"),
+        (("open", "--task", "01-02/T3", *WORDS), "duplicate_id", "add what is new there"),
         (
             ("open", "--task", "01-02/T4", "--from", "security", "--fail", *WORDS),
             "wrong_level",
@@ -374,7 +374,7 @@ def test_people_see_the_story(root: Path, capsys: pytest.CaptureFixture[str]) ->
     )
     assert run(["escalate", "list", "-C", str(root)]) == Exit.DONE
     shown = capsys.readouterr().out
-    assert "01-auth ESC-01-02-T3 blocking, rising: senior holds it" in shown
+    assert "01-auth ESC-01-02-T3 blocking, rising: with senior" in shown
     assert "dev -> senior (opens): a \\x1b[31mred\\u202e trap" in shown
 
 

@@ -154,7 +154,7 @@ def test_what_only_shows_once_a_file_is_repaired_is_told_with_the_repair(
         run(words)
         told = capsys.readouterr().out
         assert "1 of 1 fixable" in told
-        _, found, then = told.partition("Then mend by hand:")
+        _, found, then = told.partition("Then fix by hand:")
         assert found and "/sug: missing_key" in then, words
     run(["validate", "--json"])
     told = json.loads(capsys.readouterr().out)["data"]["revealed"]

@@ -164,7 +164,7 @@ def test_a_skeleton_stands_where_it_is_read_and_is_refused_until_it_is_filled_in
     code, told = typed("fix", path, "--write", "-C", str(team.root), capsys=capsys)
     assert code == Exit.FINDINGS and (team.root / path).read_text() == skeleton
     again = typed("new", kind, "--plan", "01-01", "-C", str(team.root), capsys=capsys)
-    assert again[0] == Exit.FINDINGS and "is there already" in again[1]
+    assert again[0] == Exit.FINDINGS and "exists already" in again[1]
 
 
 @pytest.mark.parametrize("kind", [row.kind for row in ARTIFACTS if row.home is Home.PHASE])
@@ -243,7 +243,7 @@ def test_a_name_that_no_agent_has_is_answered_with_the_one_that_was_meant(
     name: str, meant: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, told = typed("may", name, "write", "src/a.py", capsys=capsys)
-    assert code == Exit.USAGE and f"Did you mean {meant}? There are: " in told
+    assert code == Exit.USAGE and f"Did you mean {meant}? Known names: " in told
 
 
 WHO_ACTS = {
@@ -270,14 +270,14 @@ def test_every_verb_refuses_a_role_that_is_not_there_and_names_the_one_that_was_
         words[-1:] = ["write", "src/a.ts"]
     monkeypatch.setenv("YOLO_FS_ROLE", "developer")
     code, told = typed(*words, "-C", str(team.root), capsys=capsys)
-    assert code == Exit.USAGE and "Did you mean dev? There are: " in told, told
+    assert code == Exit.USAGE and "Did you mean dev? Known names: " in told, told
 
 
 def test_a_session_of_a_role_that_is_not_there_begins_and_is_warned(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, told = typed("resume", "--as", "developer", "-C", str(team.root), capsys=capsys)
-    assert code == Exit.DONE and "Did you mean dev? There are: " in told
+    assert code == Exit.DONE and "Did you mean dev? Known names: " in told
 
 
 def test_every_name_of_the_protocol_is_explained_even_without_a_repository(

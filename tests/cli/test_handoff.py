@@ -206,7 +206,7 @@ def test_people_are_told_what_to_do_next(root: Path, capsys: pytest.CaptureFixtu
     git(root, "switch", "-q", "-c", "main")
     assert run(["handoff", "check", "-C", str(root)]) == Exit.FINDINGS
     said = capsys.readouterr()
-    assert said.out == "stop: the handoff is not accepted; make no edit until it is mended\n"
+    assert said.out == "stop: the handoff is not accepted; make no edit until it is corrected\n"
     assert (
         f"the branch checked out is 'main'; expected {BRANCH}. Run 'git switch {BRANCH}'"
         in said.err

@@ -192,7 +192,10 @@ def test_a_subagent_answers_for_its_own_artifacts_alone(team: Team) -> None:
 
 @pytest.mark.parametrize(
     ("agent", "told"),
-    [("yolo-criitc", "criitc is no agent of this company. Did you mean critic?"), ("Explore", "")],
+    [
+        ("yolo-criitc", "criitc is not an agent of this company. Did you mean critic?"),
+        ("Explore", ""),
+    ],
 )
 def test_an_agent_that_there_is_not_is_told_so_as_it_starts(
     team: Team, agent: str, told: str

@@ -93,7 +93,7 @@ def test_people_read_the_rule_and_whom_to_ask(
 ) -> None:
     assert run(["may", "dev", "decide", "API design", "-C", str(team.root)]) == Exit.FINDINGS
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("no: MUST escalate: API design.")
+    assert lines[0].startswith("no: Dev must escalate: API design.")
     assert lines[1:] == [
         "ask: senior",
         "bring: the question or blocker, the relevant context of your work, your recommendation",
@@ -266,8 +266,8 @@ def test_the_role_may_be_said_as_every_other_verb_takes_it(
     ("words", "told"),
     [
         (["write", "a.ts"], "Missing role: 'yolo-fs may ROLE write …', or --as ROLE."),
-        (["dev", "wrte", "a.ts"], "'wrte' is no action. Did you mean write?"),
-        (["dev"], "'' is no action. There are: read, write,"),
+        (["dev", "wrte", "a.ts"], "'wrte' is not an action. Did you mean write?"),
+        (["dev"], "'' is not an action. Known names: read, write,"),
         (["dev", "read"], "Missing subject: what may dev read?"),
     ],
 )

@@ -130,7 +130,7 @@ def test_what_is_for_a_person_no_agent_does_that_the_environment_names(
     assert run(shortest(row)) == Exit.FINDINGS
     (finding,) = json.loads(capsys.readouterr().out)["findings"]
     assert finding["reason"] == Reason.OUT_OF_LANE
-    assert "is for a person" in finding["message"]
+    assert "Only a person may run" in finding["message"]
     assert finding["hint"].lower().startswith(row.instead.lower())
     assert not [*nowhere.iterdir()]
 

@@ -73,7 +73,7 @@ def test_a_file_name_stands_for_its_kind(
     assert "unknown_name" not in capsys.readouterr().err
     code = run(["new", name, "--plan", "01-07", "--phase", "1", *at])
     out = capsys.readouterr()
-    assert code == Exit.DONE or "is there already" in out.err
+    assert code == Exit.DONE or "exists already" in out.err
 
 
 @pytest.mark.parametrize(

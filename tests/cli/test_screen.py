@@ -98,9 +98,9 @@ def test_what_needs_a_person_comes_first(seen: PresentMoment) -> None:
 
 def test_only_what_inbox_lists_needs_a_person(seen: PresentMoment) -> None:
     for lines in (drawn(seen, 40, 400), drawn(seen, 40)):
-        wanted = lines[1 : lines.index("Stands in the way")]
+        wanted = lines[1 : lines.index("In the way")]
         assert len(wanted) == 2 and "Which colour?" in wanted[0]
-        mended = lines[lines.index("Rejected: an agent mends these") + 1 :]
+        mended = lines[lines.index("Rejected: an agent has to fix these") + 1 :]
         assert re.search(r"x 01-03\.plan\.jsonl line 1", mended[0])
 
 

@@ -101,7 +101,7 @@ def test_a_server_is_registered_with_whose_rights_hold(
     capsys.readouterr()
     assert run(["setup", host, "--mcp", "-C", str(team.root)]) == Exit.DONE
     told = " ".join(capsys.readouterr().out.split())
-    assert "not told which agent calls it" in told
+    assert "cannot know which agent calls it" in told
     assert f"'yolo-fs setup {host}'" in told
     assert "--as" not in path.read_text()
     for wrong in (("--mcp", "--as", "emperor"), ("--as", "yolo-dev")):

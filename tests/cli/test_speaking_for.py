@@ -45,7 +45,7 @@ def test_who_is_of_another_department_or_of_none_declares_nothing(
         monkeypatch.setenv(door, agent)
     code, (finding,) = said(team, capsys, *UPDATE, *words)
     assert (code, finding["reason"]) == (Exit.FINDINGS, "out_of_lane")
-    assert "speaks for the department frontend" in finding["message"]
+    assert "acts for the department frontend" in finding["message"]
     assert finding["hint"] == "Ask fe-lead."
     assert (team.root / STATUS).read_bytes() == before
 
@@ -65,7 +65,7 @@ def test_what_a_person_decides_no_agent_does(
 ) -> None:
     code, (finding,) = said(team, capsys, *words, "--as", agent)
     assert (code, finding["reason"]) == (Exit.FINDINGS, "out_of_lane")
-    assert "is for a person" in finding["message"]
+    assert "Only a person may run" in finding["message"]
 
 
 def test_a_person_may_name_themselves(team: Team, capsys: pytest.CaptureFixture[str]) -> None:

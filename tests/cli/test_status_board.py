@@ -130,7 +130,7 @@ def test_a_phase_that_is_made_and_has_no_file_yet_is_told_beside_the_others(team
     assert "waits for its first file" not in said(team)
     assert run(["phase", "new", "next", "-q", "-C", str(team.root)]) == Exit.DONE
     waits = (
-        "02-next waits for its first file: 'yolo-fs workflow next --phase 02-next' says whose turn"
+        "02-next waits for its first file: 'yolo-fs workflow next --phase 02-next' shows whose turn"
     )
     assert waits in said(team)
     with (

@@ -96,13 +96,13 @@ def test_a_person_and_what_is_there_already_are_left_alone(team: Team) -> None:
 def test_a_repository_in_the_repository_has_a_planning_tree_of_its_own(team: Team) -> None:
     team.git("init", "-q", str(team.root / BELOW))
     write_nested(team)
-    assert "nobody watches" not in told_by_hook(team, "PreToolUse", "yolo-lead")
-    assert "nobody watches" not in asked(team, "doctor", below="").err.decode()
+    assert "is not watched" not in told_by_hook(team, "PreToolUse", "yolo-lead")
+    assert "is not watched" not in asked(team, "doctor", below="").err.decode()
 
 
 def test_a_planning_tree_there_is_told_by_each_who_looks(team: Team) -> None:
     write_nested(team)
-    assert "nobody watches" in told_by_hook(team, "PostToolUse", "yolo-lead")
+    assert "is not watched" in told_by_hook(team, "PostToolUse", "yolo-lead")
     for below, *words in (
         (BELOW, "validate"),
         ("", "validate", f"{BELOW}/{CRITIQUE}"),
@@ -110,7 +110,7 @@ def test_a_planning_tree_there_is_told_by_each_who_looks(team: Team) -> None:
     ):
         done = asked(team, *words, below=below)
         told = (done.out + done.err).decode()
-        assert told.count(f"nobody watches a .yolo-planning in {BELOW}") == 1, (words, told)
+        assert told.count(f"a .yolo-planning in {BELOW} is not watched") == 1, (words, told)
         assert f"expected {CRITIQUE}" in told
 
 

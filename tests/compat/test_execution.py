@@ -76,7 +76,7 @@ def test_a_time_that_cannot_be_read_counts_as_the_beginning_of_time(
 def test_a_time_from_the_future_waits_and_is_told(tmp_path: Path) -> None:
     done = escalations(tmp_path, [entry(ago(-9000))])
     assert (done.code, done.json["active"][0]["elapsed_seconds"]) == (0, 0)
-    assert "lies in the future" in done.json["warnings"][0]
+    assert "is in the future" in done.json["warnings"][0]
 
 
 @pytest.mark.parametrize(

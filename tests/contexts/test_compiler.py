@@ -400,7 +400,7 @@ def test_a_source_that_says_something_else_by_now_proves_nothing() -> None:
     made = compile_context(gathered("dev", plan(task(1, spec="Write it"))), write_value)
     found = list(unproved_lines(made, dev(), fetch_from(plan(task(1, spec="Write that")))))
     assert [(one.reason.value, one.message) for one in found] == [
-        ("context_unproved", f"{PHASE}/01-02.plan.jsonl:2 does not say 'Write it'")
+        ("context_unproved", f"{PHASE}/01-02.plan.jsonl:2 does not have 'Write it'")
     ]
 
 

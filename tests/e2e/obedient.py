@@ -21,11 +21,11 @@ _FINDING = re.compile(
 _FIXABLE = re.compile(r"(?P<fixable>\d+) of (?P<all>\d+) fixable: yolo-fs (?P<command>.+)")
 _RENAME = re.compile(r"expected (?P<path>\S+)\. Rename the file\.")
 _INSTEAD = re.compile(
-    r"expected (?P<path>\S+)\. Write that one as [\w ]+: 'yolo-fs (?P<command>schema example \S+)'"
+    r"expected (?P<path>\S+)\. Write the artifact as [\w ]+: 'yolo-fs (?P<command>schema example \S+)'"
 )
 _EXAMPLE = re.compile(r"'yolo-fs (?P<command>schema example \S+)' prints a valid one")
 _WRITE = re.compile(r"Write (?P<members>\"\S+) here")
-_TAKE = re.compile(r"Take (?P<what>\S+) out of the `(?P<key>\w+)` of (?P<whose>\S+),")
+_TAKE = re.compile(r"Remove (?P<what>\S+) from `(?P<key>\w+)` of (?P<whose>\S+) if")
 _LATIN = re.compile(r"'(?P<command>iconv [^']*) FILE'")
 _HASHES = re.compile(r"'(?P<command>git log [^']*)' lists")
 _KEY = re.compile(r"got the key '(?P<key>\w+)'; expected one of the keys (?P<first>\w+)")
@@ -55,7 +55,7 @@ class Obedient:
 
     def obey(self, message: str) -> None:
         """Do what a message says, once."""
-        message, _, by_hand = message.partition("Then mend by hand:\n")
+        message, _, by_hand = message.partition("Then fix by hand:\n")
         self._obey_first(message)
         for line in by_hand.splitlines():
             if found := _FINDING.fullmatch(line):
@@ -175,7 +175,7 @@ class Obedient:
             (_EXAMPLE, example),
             (_WRITE, write),
             (_TAKE, take),
-            (re.compile(r"[Tt]ake it out of"), take_it),
+            (re.compile(r"[Rr]emove it from `"), take_it),
             (re.compile("keep one of the two"), keep_one),
             (re.compile("Keep the lines above ======="), keep_above),
             (_LATIN, latin),

@@ -148,7 +148,7 @@ def test_a_fault_of_the_sessions_readme_is_mended_by_whoever_is_told_to(handed: 
     readme = str(handed.root / SESSION / "README.md")
     handed.file(f"{SESSION}/README.md", "---\nmeta:\n  owner: ada\n---\n")
     refused = edit(handed, agent_type="executor")["hookSpecificOutput"]
-    assert "Mend the session's README" in refused["permissionDecisionReason"]
+    assert "Correct the session's README" in refused["permissionDecisionReason"]
     mending = {"tool_name": "Edit", "tool_input": {"file_path": readme}}
     shell = {"tool_name": "Bash", "tool_input": {"command": f"sed -i s/owner/x/ {readme}"}}
     for asking in (mending, shell):

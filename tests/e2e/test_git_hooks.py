@@ -92,7 +92,7 @@ def test_a_wrong_subject_is_refused_with_the_nearest_right_one(
 ) -> None:
     hooked.write(artifact("plan", 1))
     code, said = git(hooked, "commit", "--allow-empty", "-m", wrong)
-    assert (code, f"Nearest right subject: {right}" in said) == (1, True), said
+    assert (code, f"Closest valid subject: {right}" in said) == (1, True), said
     hooked.git("commit", "-q", "--allow-empty", "-m", right)
     assert hooked.subjects()[1:] == [right]
 
@@ -221,13 +221,13 @@ def test_no_name_of_a_role_switches_the_check_of_a_commit_off(hooked: Repo, role
     assert ("unknown_name" in said) is (role == "emperor")
     stage(hooked, GOOD.path, GOOD.data)
     code, said = git(hooked, "commit", "-q", "-m", GOOD.subject, YOLO_FS_ROLE=role)
-    assert (code, "There are: " in said) == ((1, True) if role == "emperor" else (0, False)), said
+    assert (code, "Known names: " in said) == ((1, True) if role == "emperor" else (0, False)), said
 
 
 def test_a_role_that_nobody_has_is_told_so_where_it_commits_source_alone(hooked: Repo) -> None:
     stage(hooked, "src/a.py", b"a = 1\n")
     code, said = git(hooked, "commit", "-q", "-m", "feat(app): add a", YOLO_FS_ROLE="emperor")
-    assert (code, "warning" in said, "There are: " in said) == (0, True, True), said
+    assert (code, "warning" in said, "Known names: " in said) == (0, True, True), said
 
 
 def test_an_executor_whose_handoff_is_missing_commits_nothing(hooked: Repo) -> None:

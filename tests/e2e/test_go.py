@@ -298,7 +298,7 @@ def test_a_program_that_is_there_and_may_not_be_executed_is_told_so(company: Com
     company.configure()
     path = company.repo.file("agent.sh", "#!/bin/sh\n")
     done = company.repo.yolo_fs("go", "a login", "--with", f"./{path.name}", ok=(78,))
-    assert f"{path} may not be executed".encode() in done.stderr
+    assert f"{path} is not executable".encode() in done.stderr
     assert f"chmod +x {path}".encode() in done.stderr
 
 
@@ -440,7 +440,7 @@ def test_another_intent_is_not_begun_while_a_phase_is_open_and_it_is_said(
     assert waits["intent"] == played.data["not_begun"] == "rewrite billing"
     words = ("go", "rewrite billing", "--with", SCRIPTED)
     shown = company.repo.yolo_fs(*words, more=company.env).stdout.decode()
-    assert "phase 01-a-login is open, and goes on: a login; not begun: rewrite billing" in shown
+    assert "phase 01-a-login is open, and continues: a login; not begun: rewrite billing" in shown
     briefs = (company.repo.git_dir / "yolo-fs/company").glob("*/brief.md")
     assert not any("billing" in each.read_text() for each in briefs)
     again = shlex.split(shown.rpartition("to begin it: ")[2])
@@ -551,7 +551,7 @@ def test_what_was_given_up_is_asked_for_again_by_the_same_command_with_the_same_
         played = company.go(*typed, program=fails)
         assert played.code == 1, played
         assert [event["agent"] for event in played.named("agent.started")][:2] == ["analyze"] * 2
-        assert "it said: no model here" in played.data["given_up"][0]
+        assert "its last error: no model here" in played.data["given_up"][0]
     assert company.go("--approve", "plan").code == 75
     assert "docs(01): analysis" in company.subjects()
     assert [*(company.repo.root / ".yolo-planning/phases").glob("02*")] == [], "one phase"
@@ -586,7 +586,7 @@ def test_a_phase_that_was_made_by_hand_is_begun_by_what_its_name_says(company: C
         words = ("go", intent, "--with", "true", "--dry-run")
         said[intent] = company.repo.yolo_fs(*words, more=company.env).stdout.decode()
     assert "not begun" not in said["add a login with sessions"]
-    assert "phase 01-login is open, and goes on: login; not begun" in said["rewrite billing"]
+    assert "phase 01-login is open, and continues: login; not begun" in said["rewrite billing"]
 
 
 @pytest.mark.parametrize("checkpoint", ["plan", "ship"])
@@ -599,7 +599,7 @@ def test_what_a_run_ended_at_waits_in_the_inbox_until_it_goes_on(
     (asked,) = played.data["waiting"]
     (item,) = json.loads(company.repo.yolo_fs("inbox", "--json", ok=(1,)).stdout)["data"]
     assert (item["kind"], item["command"]) == ("decision", asked["command"])
-    assert item["question"] == f"the run asks: {asked['question']}"
+    assert item["question"] == f"question of the run: {asked['question']}"
     company.repo.yolo_fs(*shlex.split(item["command"])[1:], more=company.env)
     assert json.loads(company.repo.yolo_fs("inbox", "--json").stdout)["data"] == []
 
@@ -1157,7 +1157,7 @@ def test_a_team_is_asked_for_once_and_an_approval_and_a_budget_are_given_where_i
     terminal.until("[company]: ")
     terminal.type("solo\n")
     terminal.until("5.00 USD")
-    terminal.until("y to go on, Enter for later: ")
+    terminal.until("y to continue, Enter for later: ")
     terminal.type("y\n")
     terminal.until("approve the plan")
     terminal.type("y\n")
@@ -1275,7 +1275,7 @@ def test_what_lets_nobody_commit_costs_no_try_and_a_person_ends_it(company: Comp
         assert played.code == 75, played
         assert [event["agent"] for event in played.named("agent.started")] == started
         (item,) = played.data["waiting"]
-        assert "HEAD is on no branch" in item["question"]
+        assert "HEAD is detached" in item["question"]
     company.repo.git("switch", "-q", "main")
     played = company.go(*words, program=program)
     waiting = played.data["waiting"]
@@ -1331,7 +1331,7 @@ def test_a_hold_that_a_person_ends_on_the_terminal_lets_the_run_go_on(company: C
     script = company.repo.file("../merges.py", text.replace(", check=True", ""))
     terminal = on_terminal(company, "a", "login", program=played_by(script))
     terminal.until("a merge is in progress")
-    terminal.until("y to go on, Enter for later: ")
+    terminal.until("y to continue, Enter for later: ")
     company.repo.git("merge", "--abort")
     terminal.type("y\n")
     assert terminal.end() == 0, terminal.shown
@@ -1459,7 +1459,7 @@ def test_a_refused_key_ends_the_run_at_a_person_after_one_start_and_the_same_com
     assert played.code == 75, played
     assert len(played.named("agent.started")) == 1, "each start would be refused"
     (item,) = played.data["waiting"]
-    assert "command lets nobody in, saying: 401 authentication_failed" in item["question"]
+    assert "command refuses the login: 401 authentication_failed" in item["question"]
     (shown,) = given_up_in_inbox(company)
     again = f"yolo-fs go --phase 1 --with {shlex.quote(program)}"
     assert shown["command"] == item["command"] == again
@@ -1475,8 +1475,8 @@ def test_a_refused_key_that_is_set_right_on_the_terminal_lets_the_run_go_on(
     company.configure(company={"team": "solo"})
     script = company.repo.file("../refused.py", NOBODY_IS_LET_IN)
     terminal = on_terminal(company, "a", "login", program=played_by(script))
-    terminal.until("lets nobody in")
-    terminal.until("y to go on, Enter for later: ")
+    terminal.until("refuses the login")
+    terminal.until("y to continue, Enter for later: ")
     script.with_name("key").touch()
     terminal.type("y\n")
     assert terminal.end() == 0, terminal.shown

@@ -192,7 +192,7 @@ def test_a_persons_invalid_artifact_is_a_warning(hooked: Repo) -> None:
 def test_an_agent_is_held_to_the_rules(hooked: Repo, agent: dict[str, str]) -> None:
     before = commits(hooked)
     code, told = git(hooked, "commit", "--allow-empty", "-m", "wip of 01-01", **agent)
-    assert (code, "Nearest right subject" in told) == (1, True)
+    assert (code, "Closest valid subject" in told) == (1, True)
     stage(hooked, GOOD.path, BAD)
     code, told = git(hooked, "commit", "-m", GOOD.subject, **agent)
     assert (code, "missing_key" in told, commits(hooked)) == (1, True, before)

@@ -217,7 +217,7 @@ def test_while_one_host_lets_nobody_in_the_other_goes_on_as_far_as_it_can(
     played = company.go("a", "login", *words)
     assert played.code == 75, played
     (item,) = played.data["waiting"]
-    assert "codex lets nobody in, saying: 401 Unauthorized: withdrawn. Set" in item["question"]
+    assert "codex refuses the login: 401 Unauthorized: withdrawn. Fix" in item["question"]
     started = [(event["agent"], event["host"]) for event in played.named("agent.started")]
     assert started.count(("fe-architect", "codex")) == 1, "each start would be refused"
     refused = played.events.index(played.named("agent.failed")[0])

@@ -370,12 +370,12 @@ def test_nobody_decides_in_the_name_of_another(team: Team) -> None:
     async def use(asked: Client) -> None:
         for record in (decided, of_user):
             refused = await call(asked, "append_record", path=path, record=record)
-            assert f"that is the word of {record['agent']}" in refused["refused"]
+            assert f"that record speaks for {record['agent']}" in refused["refused"]
             refused = await call(asked, "write_artifact", path=path, text=json.dumps(record) + "\n")
-            assert f"that is the word of {record['agent']}" in refused["refused"]
+            assert f"that record speaks for {record['agent']}" in refused["refused"]
             for spelled in (f"./{path}", str(team.root / path)):
                 refused = await call(asked, "append_record", path=spelled, record=record)
-                assert f"that is the word of {record['agent']}" in refused["refused"], spelled
+                assert f"that record speaks for {record['agent']}" in refused["refused"], spelled
         assert (await call(asked, "append_record", path=path, record=said | {"agent": "dev"}))[
             "written"
         ]

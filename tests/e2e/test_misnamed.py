@@ -58,7 +58,7 @@ def test_each_look_names_it_once_with_the_name_that_was_meant(
     done = repo.yolo_fs(*words, ok=(0, 1))
     said = (done.stdout + done.stderr).decode()
     assert f"expected {RIGHT}" in said
-    assert said.count("Rename the file. If that one exists already, add the content") == 1
+    assert said.count("Rename the file. If a file of that name exists, add the content") == 1
 
 
 def test_a_document_in_the_place_of_an_artifact_is_explained_by_what_is_wrong_with_it(
@@ -68,8 +68,8 @@ def test_a_document_in_the_place_of_an_artifact_is_explained_by_what_is_wrong_wi
     done = repo.yolo_fs("explain", f"{FOLDER}/01-01-PLAN.md", ok=(1,))
     said = (done.stdout + done.stderr).decode()
     meant = f"{FOLDER}/01-01.plan.jsonl"
-    assert f"a document in the place of an artifact; expected {meant}" in said
-    assert f"'yolo-fs schema example {meant}' shows one" in said
+    assert f"a document replaces no artifact: nobody reads or commits it; expected {meant}" in said
+    assert f"'yolo-fs schema example {meant}' prints one" in said
 
 
 def test_a_document_without_a_number_was_meant_for_any_plan(repo: Repo) -> None:
@@ -196,9 +196,12 @@ def test_an_artifact_outside_the_planning_tree_is_told_where_it_belongs(repo: Re
         repo.file(path, LINE)
         said = repo.yolo_fs("validate", path, ok=(0, 1)).stdout.decode()
         name = path.rpartition("/")[2]
-        assert f"expected .yolo-planning/phases/NN-SLUG/{name}. Move the file" in said
+        assert (
+            f"expected .yolo-planning/phases/NN-SLUG/{name}. If the file is an artifact, move it"
+            in said
+        )
     repo.file("data/customers.jsonl", LINE)
-    assert "Move the file" not in repo.yolo_fs("validate", "data", ok=(0, 1)).stdout.decode()
+    assert "move it there" not in repo.yolo_fs("validate", "data", ok=(0, 1)).stdout.decode()
 
 
 def test_a_plan_outside_the_planning_tree_is_told_wherever_agents_look(repo: Repo) -> None:

@@ -610,7 +610,7 @@ def test_a_key_of_a_handoff_in_another_spelling_is_told_its_own(root: Path) -> N
         ("`src/a.py`", "is more than a path; expected src/a.py"),
         (" src/a.py", "is more than a path; expected src/a.py"),
         ("src/a.py (new)", "is more than a path; expected src/a.py"),
-        ("src/a.py, src/b.py", "is more than one path; expected each path as a member of its own"),
+        ("src/a.py, src/b.py", "is more than one path; expected each path as a separate member"),
         ("app/(shop)/page.tsx", ""),
         ("docs/a, b.md", "is more than one path"),
     ],

@@ -136,7 +136,7 @@ def implements(cast: Cast) -> None:
         words = move.words("-")
         name = "" if move.verb == "open" else words[1]
         cast.escalates(name, move.verb, move.message, *words[words.index("-") + 1 :])
-        cast.turn(move.holder, f"{move.holder} holds it")
+        cast.turn(move.holder, f"{move.holder} has to act")
     cast.writes("01-02.summary.jsonl", summary("01-02", cast.commits("src/c.ts", RESUMES)))
 
 
@@ -160,18 +160,18 @@ def is_reviewed(cast: Cast) -> None:
     cast.turn("senior", "Senior re-reviews (cycle 2)")
     again = [review("01-01", "changes_requested", 2), FIX | {"sev": "major"}]
     cast.writes("code-review.jsonl", *nit, *major, *again)
-    cast.turn("lead", "escalation ESC-01-01-T1 is rising: lead holds it")
+    cast.turn("lead", "escalation ESC-01-01-T1 is rising: lead has to act")
     more = {"type": "escalation_resolution", "original_escalation": "ESC-01-01-T1", "decision": "Try once more",
             "rationale": "It is small", "action_items": ["Throw"], "resolved_by": "lead"}  # fmt: skip
     cast.escalates("ESC-01-01-T1", "resolve", more, "--by", "lead")
-    cast.turn("senior", "senior holds it")
+    cast.turn("senior", "senior has to act")
     cast.writes("01-01.plan.jsonl", *plan("01-01", "Throw in the second place too"))
     cast.turn("dev", "code review 01-01: major findings")
     cast.commits("src/a.ts", "fix(01-01): throw in the second place too")
     cast.turn("senior", "Senior re-reviews")
     third = [review("01-01", "changes_requested", 3), FIX | {"sev": "major", "issue": "Still lost"}]
     cast.writes("code-review.jsonl", *nit, *major, *again, *third)
-    cast.turn("lead", "escalation ESC-01-01-T1 is rising: lead holds it")
+    cast.turn("lead", "escalation ESC-01-01-T1 is rising: lead has to act")
     cast.writes("decisions.jsonl", ACCEPTED)
     cast.turn("dev", "code review 01-02: minor findings")
     cast.commits("src/c.ts", "fix(01-02): a better name")
@@ -190,7 +190,7 @@ def is_verified(cast: Cast) -> None:
         cast.commits("src/a.ts", f"fix(01-01): what QA found on {day}")
     cast.turn("qa", "QA re-verifies")
     cast.writes("verification.jsonl", *verified("FAIL", 23))
-    cast.turn("architect", "ESC-01-01-T2 is rising: architect holds it")
+    cast.turn("architect", "ESC-01-01-T2 is rising: architect has to act")
     cast.writes("architecture.toon", f"{ARCHITECTURE}\ngoal: One store for all tokens")
     down = {"type": "escalation_resolution", "original_escalation": "ESC-01-01-T2", "decision": "One store",
             "rationale": "It is simpler", "action_items": ["Use one store"], "resolved_by": "architect"}  # fmt: skip

@@ -208,7 +208,7 @@ def test_daemon_warns_hands_up_and_closes_by_itself(
     for agent in ("user", "architect", "lead", "senior"):
         company.run("escalate", "resolve", NAME, "--by", agent, "--decision", DECISION)
     company.carry_on()
-    until(lambda: _status(repo) == "resolved", "the task goes on")
+    until(lambda: _status(repo) == "resolved", "the task continues")
 
 
 def _lines_at(repo: Repo) -> int:

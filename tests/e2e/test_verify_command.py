@@ -72,7 +72,7 @@ def test_each_state_of_the_sources_is_checked_once_and_told_wherever_evidence_is
     os.chmod(repo.root, 0o755)
     refused = json.loads(why(repo, "--json"))["data"]["verification"]
     assert (refused["how"], refused["passed"]) == ("not started", False)
-    assert "unsafe_repository" in refused["output"] or "written by others" in refused["output"]
+    assert "unsafe_repository" in refused["output"] or "others can write to" in refused["output"]
     assert daemon.stop() == 0
     assert marks.read_text() == "ran\n" * 2
 

@@ -75,9 +75,9 @@ def test_what_a_run_ended_at_is_told(repo: Repo, start: Start, told: Path) -> No
     run.ended, run.outcome = run.started, "budget used up"
     run.given_up = ["yolo-dev gave up 01-01/T1: nothing was written"]
     run.asks = [
-        ["the budget of 5.00 USD is used up: go on?", "yolo-fs go --budget 10"],
+        ["the budget of 5.00 USD is used up: continue?", "yolo-fs go --budget 10"],
         ["approve the plan?", "yolo-fs go --approve ship"],
-        ["the host lets nobody in: 401", "yolo-fs go"],
+        ["the host refuses the login: 401", "yolo-fs go"],
     ]
     start(repo)
     with Repository(str(repo.root)) as repository:
@@ -86,9 +86,9 @@ def test_what_a_run_ended_at_is_told(repo: Repo, start: Start, told: Path) -> No
     titles = sorted(note["title"] for note in notes_in(told))
     assert titles == [
         "agent: given up: yolo-dev gave up 01-01/T1: nothing was written",
-        "decision: the run asks: approve the plan?",
-        "decision: the run asks: the budget of 5.00 USD is used up: go on?",
-        "decision: the run asks: the host lets nobody in: 401",
+        "decision: question of the run: approve the plan?",
+        "decision: question of the run: the budget of 5.00 USD is used up: continue?",
+        "decision: question of the run: the host refuses the login: 401",
     ]
 
 

@@ -128,7 +128,7 @@ def test_a_file_that_a_person_is_changing_is_not_overwritten(apart: Apart) -> No
     apart.let_go_on()
     played = end_of(process)
     assert played.code == 75, played
-    assert "changes of the work tree" in played.data["waiting"][0]["question"]
+    assert "uncommitted changes in the work tree" in played.data["waiting"][0]["question"]
     assert (apart.repo.root / SOURCE).read_text() == "// not done yet\n"
     (apart.repo.root / SOURCE).unlink()
     again = apart.go("--worktrees", program=PATIENT)

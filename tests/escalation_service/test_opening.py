@@ -96,9 +96,9 @@ def test_a_user_who_has_decided_on_a_security_fail_is_not_asked_again(
              "--evidence", "src/auth.ts:1", "--recommendation", "move it")  # fmt: skip
     assert run([*words, "-C", str(team.root)]) == 0
     team.once()
-    assert "user holds it" in as_text(resume(str(team.root), Audience("lead")))
+    assert "user has to act" in as_text(resume(str(team.root), Audience("lead")))
     team.artifact(name, json.dumps(record) + "\n")
     team.once()
     last = logged(team)[-1]
     assert (last["st"], last["mv"], last["res"]) == ("resolved", "over", end)
-    assert "user holds it" not in as_text(resume(str(team.root), Audience("lead")))
+    assert "user has to act" not in as_text(resume(str(team.root), Audience("lead")))

@@ -709,4 +709,4 @@ def test_what_its_user_may_not_read_is_not_called_damaged_or_absent(user: User, 
     finally:
         place.chmod(mode)
     assert asked.returncode, asked.stdout
-    assert "Give yourself the right to read" in asked.stderr
+    assert "Give yourself permission to read" in asked.stderr

@@ -137,7 +137,7 @@ def test_receiver_on_another_branch_stops_until_it_switches(team: Team) -> None:
     assert f"'status: archived' in meta of {README}" in handed.findings[0].hint
     assert handed.mender == "executor"
     (team.root / ".yolo-planning").mkdir(exist_ok=True)
-    assert "executor has to mend it" in as_text(resume(str(team.root)))
+    assert "executor has to fix it" in as_text(resume(str(team.root)))
     team.git("switch", "-q", BRANCH)
     assert team.check().role == "executor"
 
@@ -563,7 +563,7 @@ def test_a_handoff_of_an_archived_session_is_over_whatever_it_says(team: Team, l
     if not line.startswith(" "):
         team.change(README, f"{line}\n", "")
         team.change(README, "meta:", f"{line}\nmeta:")
-    assert team.check().over.endswith("says that its session is archived")
+    assert team.check().over.endswith("marks the session as archived")
     team.change(HANDOFF, "executor", "reviewer")
     assert may_edit(team) is None
 
@@ -606,9 +606,9 @@ def test_a_packet_without_session_needs_one_that_is_ultra_and_open(team: Team, l
 @pytest.mark.proves("001:67", "001:95")
 def test_who_begins_is_told_of_an_ultra_session_that_nobody_has_handed_over(team: Team) -> None:
     team.write(".yolo-planning/config.json", "{}")
-    assert f"{HANDOFF}: lacking" in as_text(resume(str(team.root)))
+    assert f"{HANDOFF}: missing" in as_text(resume(str(team.root)))
     team.emit()
-    assert "lacking" not in as_text(resume(str(team.root)))
+    assert "missing" not in as_text(resume(str(team.root)))
 
 
 @pytest.mark.proves("001:73")
@@ -698,7 +698,7 @@ def test_override_needs_a_fault_a_reason_and_a_packet(team: Team) -> None:
     with pytest.raises(YoloError, match="needs its reason"):
         override(team, because=" ")
     team.change(HANDOFF, "handoff:", "handof:")
-    with pytest.raises(YoloError, match="nobody could follow"):
+    with pytest.raises(YoloError, match="the packet cannot be read"):
         override(team)
 
 

@@ -188,7 +188,7 @@ def test_a_name_that_could_forge_a_line_is_refused(word: str) -> None:
         Read(word, "plan", Diagnosis(None), NOW),
         Read("planner", word, Diagnosis(None), NOW),
     ):
-        with pytest.raises(ValueError, match="no name"):
+        with pytest.raises(ValueError, match="not a name"):
             read.lines()
 
 

@@ -220,7 +220,7 @@ def daemon_halted(ground: Ground) -> Iterator[str]:
     os.kill(pid, signal.SIGSTOP)
     report = json.loads(health.read_text())
     health.write_text(json.dumps(report | {"awake_s": report["awake_s"] - 3600}))
-    yield "has not looked|stands still"
+    yield "has not scanned|has stalled"
     os.kill(pid, signal.SIGCONT)
 
 

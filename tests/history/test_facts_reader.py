@@ -359,11 +359,11 @@ def test_a_fail_that_was_taken_off_the_branch_is_skipped_by_nobody(
     assert said() != "skipped"
     (facts,) = facts_of(team)
     assert list(withdrawn_from(facts, "qa")) == [
-        "verification.jsonl said FAIL and was taken back: it is judged anew"
+        "verification.jsonl said FAIL and was withdrawn: it is judged again"
     ]
     with contextlib.redirect_stderr(io.StringIO()) as told:
         code = run(["workflow", "skip", "qa", "--reason", "no time", "-C", str(team.root)])
-    assert code != 0 and "was taken back" in told.getvalue()
+    assert code != 0 and "was withdrawn" in told.getvalue()
     team.artifact("verification.jsonl", good)
     team.once()
     remove(team, "verification.jsonl")

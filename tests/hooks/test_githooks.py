@@ -239,9 +239,9 @@ def a_link(hook: Path) -> None:
 
 
 FOREIGN: list[tuple[Callable[[Path], None], str]] = [
-    (a_link, "no file of its own"),
+    (a_link, "not a file"),
     (lambda hook: write(hook, "#!/bin/sh\n", 0o644), "not executable"),
-    (lambda hook: write(hook, f"#!/bin/sh\n{BEGIN}\n"), "torn"),
+    (lambda hook: write(hook, f"#!/bin/sh\n{BEGIN}\n"), "lost its end"),
 ]
 
 
@@ -339,10 +339,10 @@ BREAKAGES: list[tuple[Layout, str, str]] = [
     (overwritten, ".git/hooks/pre-commit", "our section is not in it"),
     (not_executable, ".git/hooks/commit-msg", "not executable"),
     (moved, ".elsewhere/pre-commit", "not installed"),
-    (interpreter_gone, ".git/yolo-fs/git-hook", "not that of this version"),
+    (interpreter_gone, ".git/yolo-fs/git-hook", "belongs to another version"),
     (ends_early, ".git/hooks/pre-push", "may end the hook before it"),
     (altered, ".git/hooks/post-commit", "was changed"),
-    (shell_gone, ".git/hooks/post-merge", "says nothing of ours"),
+    (shell_gone, ".git/hooks/post-merge", "does not reach our section"),
     (removed, ".git/hooks/prepare-commit-msg", "not installed"),
 ]
 

@@ -144,7 +144,7 @@ def many(unit: str, count: int) -> str:
 )  # fmt: skip
 def test_an_agent_is_told_to_split_what_is_too_much(team: Team, command: str) -> None:
     said = verdict(team, "yolo-dev", command)
-    assert said.startswith("denied") and "split it" in said and "more than can be judged" in said
+    assert said.startswith("denied") and "split it" in said and "too large to check in time" in said
     assert not verdict(team, "", command).startswith("denied")
 
 
@@ -212,7 +212,7 @@ def test_the_table_of_forbidden_acts_is_long() -> None:
     [
         ("developer", "", "dev"),
         ("yolo-criitc", "", "critic"),
-        ("emperor", "", "There are: "),
+        ("emperor", "", "Known names: "),
         ("", "yolo-criitc", "critic"),
         ("", "yolo:yolo-dev2", "dev"),
     ],

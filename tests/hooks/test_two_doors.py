@@ -179,7 +179,7 @@ def test_a_session_speaks_for_its_own_agent_alone(
 ) -> None:
     refusal = hook(team, session, tool, {"action": "list", "agent": named})
     assert bool(refusal) is is_denied, refusal
-    assert not is_denied or "speaks for nobody else" in refusal
+    assert not is_denied or "cannot act for" in refusal
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_a_verb_of_ours_speaks_for_the_agent_of_the_session_alone(
 ) -> None:
     refusal = hook(team, session, "Bash", {"command": command})
     assert bool(refusal) is is_denied, refusal
-    assert not is_denied or "speaks for nobody else" in refusal
+    assert not is_denied or "cannot act for" in refusal
 
 
 @pytest.mark.parametrize("session", ["yolo-dev", "yolo-lead"])
@@ -367,7 +367,7 @@ def test_nobody_writes_the_word_of_another_by_any_tool(
         answers[way] = hook(team, role, tool, given)
     for way, said in answers.items():
         assert bool(said) is bool(whose), (way, said)
-        assert f"the word of {whose}" in said if whose else True, (way, said)
+        assert f"record speaks for {whose}" in said if whose else True, (way, said)
         assert ("yolo-fs answer" in said) is (whose == "user"), (way, said)
     (team.root / path).unlink()
 
@@ -375,7 +375,7 @@ def test_nobody_writes_the_word_of_another_by_any_tool(
 def test_an_edit_does_not_put_a_name_of_another_under_a_record(team: Team) -> None:
     team.file(DECISIONS, json.dumps(ACCEPTED | {"agent": "dev"}) + "\n")
     edit = {"file_path": DECISIONS, "old_string": '"agent": "dev"', "new_string": '"agent": "lead"'}
-    assert "the word of lead" in hook(team, "yolo-dev", "Edit", edit)
+    assert "record speaks for lead" in hook(team, "yolo-dev", "Edit", edit)
     assert not hook(team, "yolo-dev", "Edit", edit | {"new_string": '"agent":  "dev"'})
     (team.root / DECISIONS).unlink()
 
@@ -387,4 +387,4 @@ def test_a_patch_is_judged_by_the_lines_of_the_file_that_they_go_to(team: Team) 
     )
     own = json.dumps(ACCEPTED | {"agent": "dev"})
     given = patch.format(line=json.dumps(ACCEPTED), path=DECISIONS, own=own)
-    assert "the word of" not in hook(team, "yolo-dev", "apply_patch", {"command": given})
+    assert "record speaks for" not in hook(team, "yolo-dev", "apply_patch", {"command": given})

@@ -190,7 +190,7 @@ def commits_of_an_agent(stage: Stage) -> Iterator[Claim]:
     yield told(stage.asked("commits", 2).latest)
     yield says("a sound commit goes through", "T1 load the keys")(stage.asked("commits", 3).latest)
     told = says(
-        "a commit that is none of the team's gets a tip at most", "Nearest right", "whatever"
+        "a commit that is none of the team's gets a tip at most", "Closest valid", "whatever"
     )
     yield told(stage.asked("commits", 4).latest)
 
@@ -248,7 +248,7 @@ def commands_as_skills(stage: Stage) -> Iterator[Claim]:
     is_barred = "Take an intent from analysis to sign-off" not in offered
     yield Claim("one that starts agents is not", is_barred, offered[-3000:])
     stage.run(f"$yolo-go add a login. {stage.script('asked-for', Say())}")
-    told = says("a person starts it by its name", "# The company goes on", "--host codex")
+    told = says("a person starts it by its name", "# The company at work", "--host codex")
     yield told(stage.asked("asked-for").text)
 
 
@@ -605,7 +605,7 @@ def a_question_of_a_dev(stage: Stage) -> Iterator[Claim]:
     devs = [each.play for each in stage.model.requests if "You are yolo-dev." in each.play]
     yield Claim(
         "the Dev is told the answer",
-        any("goes on with 01-01/T1: Red" in brief for brief in devs),
+        any("continues 01-01/T1: Red" in brief for brief in devs),
         devs[-1:],
     )
     subjects = stage.team.git("log", "--format=%s")
@@ -718,7 +718,7 @@ def a_host_that_nobody_has_logged_in(stage: Stage) -> Iterator[Claim]:
         stage.env.pop(key)
     told = stage.ours("go", "add a login", "--host", stage.host, "--team", "solo", ok=False)
     word = {"claude": "/login", "codex": "PLAY_KEY"}[stage.host]
-    yield says("it says what the host says", "lets nobody in, saying", word)(told)
+    yield says("it says what the host says", "refuses the login", word)(told)
     yield says("and ends", "waits for a person: 1 acts")(told)
     yield says("the inbox has it", "yolo-fs go --phase 1")(stage.ours("inbox", ok=False))
 
@@ -737,7 +737,7 @@ def a_key_that_is_refused(stage: Stage) -> Iterator[Claim]:
         f"{stage.host}: a refused key is known after {time.monotonic() - began:.0f} s"
     )
     why = {"claude": "401", "codex": "the key was withdrawn"}[stage.host]
-    yield says("it says what the host says", "lets nobody in, saying", why)(told)
+    yield says("it says what the host says", "refuses the login", why)(told)
     yield says("and ends", "waits for a person: 1 acts")(told)
     yield Claim("it is no limit that one waits for", "host.limited" not in told, told)
     stage.model.is_key_refused = False
@@ -764,7 +764,7 @@ def the_company_in_a_session(stage: Stage) -> Iterator[Claim]:
         Say(),
     )
     done = stage.run(f"/yolo:go add login {stage.script('go', *steps)}", "--plugin-dir", folder)
-    yield says("the command is expanded", "The company goes on", "The intent: add login")(
+    yield says("the command is expanded", "The company at work", "The intent: add login")(
         stage.asked("go").text
     )
     yield says("it begins with where the team stands", "next: critic")(stage.asked("go").text)

@@ -82,5 +82,5 @@ def test_a_department_that_is_not_needed_stays_so_under_the_configuration_of_the
 def test_a_wave_that_the_owner_has_ordered_is_explained_by_the_review() -> None:
     for order, file in ((None, "config.json"), (["backend", "frontend"], "owner-review.jsonl")):
         found = phase("parallel", **({"dispatch_order": order} if order else {}))
-        behind = [wait for wait in found.waits if wait.why.endswith("begins behind it")]
+        behind = [wait for wait in found.waits if wait.why.endswith("begins after that gate")]
         assert behind and {wait.where for wait in behind} == {file}

@@ -444,22 +444,22 @@ def lacking(log: list[dict[str, Any]], *entries: dict[str, Any]) -> tuple[str, .
 
 
 def test_a_pending_escalation_keeps_the_implementation_open_until_the_task_goes_on() -> None:
-    assert lacking([UP]) == ("escalation ESC-01-01-T1 is rising: senior holds it",)
-    assert lacking([UP, DOWN]) == ("escalation ESC-01-01-T1 is descending: dev holds it",)
+    assert lacking([UP]) == ("escalation ESC-01-01-T1 is rising: senior has to act",)
+    assert lacking([UP, DOWN]) == ("escalation ESC-01-01-T1 is descending: dev has to act",)
     assert lacking([UP, DOWN, RESUMED]) == ()
 
 
 def test_that_an_escalation_is_resolved_has_to_be_shown_not_only_written() -> None:
-    assert lacking([UP, CLAIMED]) == ("escalation ESC-01-01-T1 is descending: dev holds it",)
+    assert lacking([UP, CLAIMED]) == ("escalation ESC-01-01-T1 is descending: dev has to act",)
     assert lacking([UP], IN_STATE | {"status": "resolved"}) == (
-        "escalation ESC-01-01-T1 is rising: senior holds it",
+        "escalation ESC-01-01-T1 is rising: senior has to act",
     )
     assert lacking([UP, DOWN, RESUMED], IN_STATE | {"status": "pending"}) == ()
 
 
 def test_an_escalation_that_the_state_alone_knows_is_pending_too() -> None:
     assert lacking([], IN_STATE | {"status": "pending"}) == (
-        "escalation ESC-01-01-T1 is rising: senior holds it",
+        "escalation ESC-01-01-T1 is rising: senior has to act",
     )
 
 

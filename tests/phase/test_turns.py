@@ -116,7 +116,7 @@ def test_what_the_lead_assigns_after_a_fail_is_named_with_its_task_and_given_to_
     changed |= {"decisions.jsonl": [assigned]}
     known = failed | versions("decisions.jsonl", (3, [assigned]))
     senior = turn(changed, versions=known)
-    assert (senior.sentence, senior.task) == ("senior specifies 01-01/T1 anew", "01-01/T1")
+    assert (senior.sentence, senior.task) == ("senior specifies 01-01/T1 again", "01-01/T1")
     assert "decisions.jsonl" in senior.inputs
     plan = complete()["01-01.plan.jsonl"]
     known |= versions("01-01.plan.jsonl", (1, plan), (4, plan))
@@ -249,7 +249,7 @@ def test_an_unsure_critique_goes_back_to_the_critic_until_a_design_is_built_on_i
     for missing in (["architecture.toon"], ["architecture.toon", "research.jsonl"]):
         again = asked(entry, *missing)
         assert again and (again.agent, again.step) == ("critic", "critique")
-        assert "another round: 40 % sure, 85 % are asked for" in again.why
+        assert "another round: 40 % sure, 85 % are required" in again.why
     designing = asked(entry | {"rd": 3}, "architecture.toon")
     assert designing and designing.agent == "architect"
     reviewing = asked(entry, "code-review.jsonl")
@@ -268,7 +268,7 @@ def test_a_complete_phase_asks_nobody_for_its_documentation() -> None:
 def test_after_a_security_fail_the_user_is_told_what_to_decide_and_how() -> None:
     asked = turn({"security-audit.jsonl": [{"r": "FAIL"}]})
     assert (
-        asked.sentence == "user decides whether what security found is accepted, or is mended first"
+        asked.sentence == "user decides whether what security found is accepted, or is fixed first"
     )
     assert asked.command == "yolo-fs decide accept-risk backend --phase 1 --reason …"
 
@@ -314,7 +314,7 @@ def test_what_security_has_found_is_mended_by_the_dev_once_the_user_has_decided(
         for at, (agent, target) in enumerate(names)
     ]  # fmt: skip
     asked = turn({"security-audit.jsonl": [{"r": "FAIL"}], "escalation.jsonl": log})
-    assert asked.sentence == "dev mends what Security found in 01-01/T1: rotate the key"
+    assert asked.sentence == "dev fixes what Security found in 01-01/T1: rotate the key"
 
 
 def test_behind_a_closed_gate_whoever_owes_its_evidence_acts() -> None:
@@ -507,7 +507,7 @@ def test_whoever_judges_after_a_fail_that_was_taken_back_is_told_of_it() -> None
     gone = Withdrawn("qa", DEFAULT_DEPARTMENT, "phases/01-auth/verification.jsonl", "FAIL")
     found = Phase(facts(content, withdrawn=(gone,))).progress.next
     assert found and found.step == "qa"
-    assert found.why == "verification.jsonl said FAIL and was taken back: it is judged anew"
+    assert found.why == "verification.jsonl said FAIL and was withdrawn: it is judged again"
 
 
 def test_nobody_is_sent_past_a_closed_gate() -> None:

@@ -115,8 +115,8 @@ def test_an_alarm_is_a_sentence() -> None:
     (alarm,) = raised(read(CASES / "deadlock-two-plans"))
     assert str(alarm) == (
         "deadlock: 01-01 waits for 01-02 (`d` names it, 01-01.plan.jsonl:1), "
-        "that for 01-01 (`d` names it, 01-02.plan.jsonl:1). To break it, do one of these: "
-        "take 01-02 out of `d` in 01-01.plan.jsonl; or take 01-01 out of `d` in 01-02.plan.jsonl"
+        "which waits for 01-01 (`d` names it, 01-02.plan.jsonl:1). To break it, do one of these: "
+        "remove 01-02 from `d` in 01-01.plan.jsonl; or remove 01-01 from `d` in 01-02.plan.jsonl"
     )
 
 
@@ -130,7 +130,7 @@ def test_an_alarm_is_a_sentence() -> None:
         ("orphan-handoff-of-an-inactive-department", "that department is not active"),
         ("orphan-inactive-senior", "no such agent works on this phase"),
         ("orphan-research-turned-off", "research on demand is turned off in config.json"),
-        ("orphan-unknown-role", "there is nobody and nothing of that name"),
+        ("orphan-unknown-role", "nothing has that name"),
     ],
 )
 def test_an_orphan_says_why_nobody_comes(name: str, because: str) -> None:

@@ -149,7 +149,7 @@ def test_a_status_says_what_holds_the_department_up_until_it_does_not(phase: Pat
     escalate = ("escalate", "open", "--task", "01-01/T1", "--from", "dev", "--reason", "Blue?")
     said = ("--evidence", "e", "--recommendation", "r", "--boundary", "b")
     assert run([*escalate, *said, "-q", "-C", str(phase)]) == 0
-    assert any("ESC-01-01-T1 is rising: senior holds it" in one for one in blockers())
+    assert any("ESC-01-01-T1 is rising: senior has to act" in one for one in blockers())
 
 
 def test_what_a_lead_alone_knows_survives(phase: Path, capsys: pytest.CaptureFixture[str]) -> None:

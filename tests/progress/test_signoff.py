@@ -151,7 +151,7 @@ def test_source_that_comes_after_the_sign_off_is_named_and_opens_nothing(
     capsys.readouterr()
     for words in (["status"], ["report", "--format", "markdown", "--phase", "1"]):
         assert run([*words, "-C", str(team.root)]) in (Exit.DONE, Exit.FINDINGS)
-        assert f"judged by nobody: source of 01-01 ({team.head()[:12]})" in capsys.readouterr().out
+        assert f"not reviewed: source of 01-01 ({team.head()[:12]})" in capsys.readouterr().out
 
 
 def test_verdicts_in_one_commit_with_what_they_judge_are_named(

@@ -65,7 +65,7 @@ def linked(path: str) -> Trouble:
     @contextmanager
     def put(team: Team) -> Iterator[str]:
         with behind_link(team.root / path, team.root.parent / "elsewhere"):
-            yield "symbolic link, which nobody follows"
+            yield "symbolic link, which is not followed"
 
     return put
 
@@ -171,7 +171,7 @@ def standing_still(team: Team) -> Iterator[str]:
     os.kill(report["pid"], signal.SIGSTOP)
     try:
         health.write_text(json.dumps(report | {"awake_s": report["awake_s"] - 3600}))
-        yield "has not looked"
+        yield "has not scanned"
         health.write_text(json.dumps(report))
     finally:
         os.kill(report["pid"], signal.SIGCONT)
@@ -265,7 +265,7 @@ TROUBLES: dict[str, Trouble] = {
         "another program", "merge.yolo-jsonl.driver", "/gone/python3 -m yolo_fs merge-driver"
     ),
     "another driver": file_says(
-        "by the driver", ".gitattributes", f"{TREE}/**/*.jsonl merge=union\n", adds=True
+        "git uses the driver", ".gitattributes", f"{TREE}/**/*.jsonl merge=union\n", adds=True
     ),
     "no hook of commit messages": file_says("not installed", f"{HOOK}/commit-msg", None),
     "no hook before a push": file_says("not installed", f"{HOOK}/pre-push", None),
@@ -312,9 +312,9 @@ TROUBLES: dict[str, Trouble] = {
     "few watches": the_daemon_says("used up", degraded=DEGRADED),
     "a duty that fails": the_daemon_says("hangs up", troubles=FAILING),
     "a daemon that stands still": the_daemon_says(
-        "has not looked", awake_s_ago=3600, boot=boot_id()
+        "has not scanned", awake_s_ago=3600, boot=boot_id()
     ),
-    "one of another boot that does": the_daemon_says("has not looked", last_scan_at=1.0),
+    "one of another boot that does": the_daemon_says("has not scanned", last_scan_at=1.0),
     "a stopped daemon": standing_still,
     "ignored from below": file_says("gitignored", f"{TREE}/.gitignore", "*\n"),
     "ignored by a file of the user's": git_says(
@@ -325,10 +325,10 @@ TROUBLES: dict[str, Trouble] = {
     ),
     "filtered from below": file_says("attr_filter", f"{TREE}/.gitattributes", "* filter=crypt\n"),
     "a submodule that is not checked out": a_submodule_elsewhere,
-    "a repository of its own": file_says("Move the .git in it away", f"{TREE}/.git", ""),
+    "a repository of its own": file_says("Move its .git away", f"{TREE}/.git", ""),
     "a pipe in the place of rules": a_pipe,
     "another driver nearer to it": file_says(
-        "by the driver", f"{TREE}/.gitattributes", "*.jsonl merge=union\n"
+        "git uses the driver", f"{TREE}/.gitattributes", "*.jsonl merge=union\n"
     ),
     "a hook with something above ours": a_hook_becomes(
         "above our section", lambda text: text.replace("\n", "\nexit 0\n", 1)

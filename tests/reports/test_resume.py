@@ -281,7 +281,7 @@ def test_what_could_not_be_looked_at_is_named(
     team.begin()
     damage(team)
     assert f"stop: {reason}: " in text(team)
-    assert "next: nobody; first mend what stops" in text(team)
+    assert "next: nobody; first fix what stops" in text(team)
 
 
 def test_a_torn_configuration_sends_nobody_astray_where_a_sound_one_is_committed(
@@ -310,7 +310,7 @@ def test_an_artifact_that_was_taken_out_of_history_is_missed(team: Team) -> None
     team.git("commit", "-q", "-m", "chore: oops")
     found = told(team)
     assert found["next"]["agent"] == "critic"
-    assert "says that it records critique of phase 01-auth" in found["drift"][0]["what"]
+    assert "claims to record critique of phase 01-auth" in found["drift"][0]["what"]
 
 
 # --- what it leaves ---
@@ -351,7 +351,7 @@ def test_who_answers_an_escalation_is_not_told_to_wait_for_it(team: Team) -> Non
         "dt": "2026-02-19T08:00:00Z",
         "agent": "dev",
         "reason": "The route needs a CSRF decision",
-        "sb": "beyond the authority of whoever asks",
+        "sb": "beyond the authority of the asking role",
         "tgt": "senior",
         "sev": "blocking",
         "st": "open",

@@ -143,4 +143,4 @@ def test_hooks_doctor_runs_no_script_that_only_stands_where_ours_would(repo: Rep
     cage.write(cage.git_dir / "yolo-fs/git-hook", "impostor")
     (said,) = ask(repo, questions(("hooks doctor",)))
     assert cage.heard() == {}
-    assert (said.code, b"it is not that of this version" in said.err) == (1, True)
+    assert (said.code, b"the script belongs to another version" in said.err) == (1, True)

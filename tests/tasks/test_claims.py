@@ -247,8 +247,8 @@ def test_a_claim_of_an_agent_that_stopped_says_so_and_how_it_is_given_back(
 
     for asked in (("claim", "01-02/T2", "--as", "dev-2", "--file", "src/a.ts"), ("claims",)):
         (finding,) = typed("task", *asked)
-        assert re.search("dev-1 has 01-02/T1 since .*, and stopped at ", finding["message"])
-        assert finding["hint"] == "'yolo-fs task release 01-02/T1 --as dev-1' gives it back."
+        assert re.search("dev-1 claimed 01-02/T1 at .* and stopped at ", finding["message"])
+        assert finding["hint"] == "'yolo-fs task release 01-02/T1 --as dev-1' releases the task."
     assert finding in typed("doctor")
     assert finding in typed("status")
     run(["task", "release", "01-02/T1", "--as", "dev-1", "-C", str(team.root)])

@@ -67,7 +67,7 @@ def test_a_remote_of_another_hash_is_told_and_work_goes_on(clones: Clones, tmp_p
     stranger.git("remote", "add", "origin", a.git("remote", "get-url", "origin").strip())
     stranger.join_remote()
     stranger.write(GAPS, gap(1))
-    with pytest.raises(YoloError, match="another hash"):
+    with pytest.raises(YoloError, match="another object hash"):
         stranger.remote_sync.exchange()
     assert stranger.committed(GAPS) == gap(1) + "\n"
     stranger.close()

@@ -46,7 +46,7 @@ def test_a_membership_that_came_with_the_git_directory_publishes_nothing(
         assert run([*verb.split(), "-C", str(a.root)]) in (Exit.DONE, Exit.NOT_HERE)
     assert refs(bare) == before
     shown = capsys.readouterr()
-    assert "nobody has agreed here" in shown.err and "yolo-fs team join origin" in shown.err
+    assert "nobody has joined here" in shown.err and "yolo-fs team join origin" in shown.err
     a.open()
 
 
@@ -57,7 +57,7 @@ def test_status_names_a_team_that_nobody_has_joined(
     a.repository.make_own_dir()
     Path(a.repository.own_dir, "team.json").write_text(json.dumps(PLANTED))
     run(["status", "-C", str(a.root)])
-    assert "nobody has agreed" in " ".join(capsys.readouterr().err.split())
+    assert "nobody has joined" in " ".join(capsys.readouterr().err.split())
 
 
 def test_whoever_agreed_elsewhere_is_asked_again(clones: Clones, tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def test_the_version_of_the_team_can_be_chosen_as_well(trees: Trees) -> None:
 
     assert "rotate" in a.committed(PLAN)
     assert a.planning() == b.planning() == a.planning(TEAM_REF)
-    with pytest.raises(YoloError, match="in no conflict"):
+    with pytest.raises(YoloError, match="do not conflict"):
         b.synchronizer.resolve(PLAN, keep_ours=True)
 
 

@@ -205,10 +205,10 @@ def test_where_nothing_was_refused_or_written_the_picture_says_so() -> None:
     bare = replace(TIMELINE, marks=(), latencies=())
     said = {name: "".join(ET.fromstring(PLOTS[name](bare, WIDTH)).itertext()) for name in PLOTS}
     assert "nothing was refused" in said["refusals"]
-    assert "no event tells of a write" in said["latency"]
+    assert "no event records a write" in said["latency"]
     full = {name: "".join(drawn(name).itertext()) for name in PLOTS}
     assert "nothing was refused" not in full["refusals"]
-    assert "no event tells" not in full["latency"]
+    assert "no event records" not in full["latency"]
 
 
 def test_each_line_over_time_is_named_above_the_plot() -> None:

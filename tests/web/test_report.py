@@ -101,7 +101,7 @@ def test_it_has_every_artifact_version_gate_and_commit(team: Team) -> None:
         assert path.rpartition("/")[2] in text
     for commit in team.git("log", "--format=%H", "--", PHASE).split():
         assert commit[:12] in text
-    assert "integration: closed, lacks" in text
+    assert "integration: closed, missing" in text
 
 
 def test_a_text_is_shown_while_there_is_room_and_else_its_size(

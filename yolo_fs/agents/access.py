@@ -279,9 +279,8 @@ class Access:
         named = [plan for plan in self._plans() if plan.id == wanted]
         for plan in sorted(named, key=lambda plan: plan.department != department):
             return ActivePlan(plan.id, plan.files)
-        hint = (
-            f"There are {', '.join(str(known_plan.id) for known_plan in self._plans()) or 'none'}."
-        )
+        known = ", ".join(str(known_plan.id) for known_plan in self._plans())
+        hint = f"Known plans: {known or 'none'}."
         raise YoloError(Reason.UNKNOWN_NAME, f"no plan {safe(name)!r}", hint=hint)
 
     def _plans(self) -> Iterator[Plan]:

@@ -82,9 +82,9 @@ def _left(claims: Iterable[Claim], agents: Sequence[AgentHealth]) -> Iterator[Fi
         if agent := gone.get(claim.agent):
             yield Finding(
                 Reason.WAITS_FOR,
-                message=f"{claim.agent} has {claim.task} since {claim.claimed_at}, and "
+                message=f"{claim.agent} claimed {claim.task} at {claim.claimed_at} and "
                 f"{agent.health.value} at {iso(agent.since.timestamp())}",
-                hint=f"'yolo-fs task release {claim.task} --as {claim.agent}' gives it back.",
+                hint=f"'yolo-fs task release {claim.task} --as {claim.agent}' releases the task.",
                 level=Level.WARNING,
             )
 
@@ -190,8 +190,8 @@ class AgentAlerts:
             each.agent.name or each.agent.id for each in (*shutdown.silent, *shutdown.unclean)
         )
         title = (
-            f"The deadline of {shutdown.deadline_s:g} s to stop has passed: {owing} still owe "
-            "an answer or their work"
+            f"The deadline to stop ({shutdown.deadline_s:g} s) has passed; no answer yet, or "
+            f"uncommitted work: {owing}"
         )
         yield Alert(
             key, "shutdown.late" if is_late else "shutdown.over", "", data, title if is_late else ""

@@ -82,7 +82,7 @@ class Breaker(NamedTuple):
             case Circuit.OPEN:
                 return f"{self.failures} failures in a row: {failed}"
             case Circuit.HALF_OPEN:
-                return f"it may try again, the next outcome decides; before: {failed}"
+                return f"half-open, the next outcome decides; before: {failed}"
         return failed and f"{self.failures} failures in a row so far: {failed}"
 
     def as_message(self) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def seen_in(
         if missing := next(
             (key for key in _KEYS if not isinstance(line.get(key), str) or not line[key]), ""
         ):
-            message = f"a sign without {missing!r}: nobody knows whose it is"
+            message = f"a heartbeat without {missing!r}: its agent is unknown"
             findings.append(
                 Finding(Reason.MISSING_KEY, RECORD, record.line, f"/{missing}", message)
             )
@@ -124,7 +124,7 @@ class AgentHealth:
     since: datetime
     """When it entered this state."""
     seen: datetime
-    """Its last sign of life, or that of an agent which works for it."""
+    """Its last heartbeat, or that of an agent which works for it."""
     acted: datetime
     """Its own last sign."""
     previous: Health | None = None
@@ -178,7 +178,7 @@ class SeenAgents:
     def take(self, sign: AgentSign) -> None:
         """Apply the next sign.
 
-        A command that asks others to stop is no sign of life of its sender.
+        A command that asks others to stop is no heartbeat of its sender.
         """
         if sign.event == REQUEST:
             return
@@ -419,6 +419,6 @@ def _answered(asked_agent: AskedAgent, sign: AgentSign, now: AgentHealth) -> Ask
 
 
 def _unasked(sign: AgentSign) -> Finding:
-    message = f"{sign.id} answers a request to stop that nobody sent it"
+    message = f"{sign.id} answers a request to stop that nobody sent"
     hint = "'yolo-fs agent shutdown' sends one."
     return Finding(Reason.STATE_CONFLICT, RECORD, sign.number, "/event", message, hint=hint)

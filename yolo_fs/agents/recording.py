@@ -88,8 +88,8 @@ class AgentJournal:
             "said": dict(message),
         }
         if not heartbeats.append(self._own_dir, line):
-            hint = "Make room, or give the directory back to its owner; then say it again."
-            raise YoloError(Reason.STORAGE_FAILED, f"{RECORD} takes no line", hint=hint)
+            hint = "Free disk space or correct the owner of the directory, then report again."
+            raise YoloError(Reason.STORAGE_FAILED, f"cannot write to {RECORD}", hint=hint)
 
     def _read_part(self, name: str, before: _Part, now: datetime) -> _Part:
         content = read(self._own_dir, name, self._limits.max_file_bytes)

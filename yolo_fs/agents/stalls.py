@@ -1,8 +1,7 @@
-"""Finds stalled steps, with the cause: for too long, there is no commit and no sign of the agent.
-Pure.
+"""Finds stalled steps, with the cause. Pure.
 
-A step stalls from the last artifact of its department or the last sign of its agent, whichever came
-later.
+A step is stalled when, for too long, neither its department has committed nor its agent has sent a
+heartbeat.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ class Stall:
         where = f" of the {self.awaited.department}" if self.awaited.department else ""
         turn = self.awaited.next
         return (
-            f"{turn.step}{where} stands still since {iso(self.since.timestamp())}: "
+            f"{turn.step}{where} has stalled since {iso(self.since.timestamp())}: "
             f"{turn.agent} is next; {self.sentence}"
         )
 
@@ -205,7 +204,7 @@ def _escalation(known: StallInput, step: Awaited) -> str:
         if each.is_open and step.department in (None, each.department)
     ]
     levels = (
-        f"{each.id} is open at the {each.holder} since {iso(each.since.timestamp())}"
+        f"{each.id} has been with the {each.holder} since {iso(each.since.timestamp())}"
         for each in open_
     )
     return "; ".join(levels)
@@ -259,9 +258,9 @@ def _unknown(known: StallInput, step: Awaited) -> str:
     asked_agents = [each for each in known.agents if _is_asked(each, step.department, step.next)]
     last = max(asked_agents, key=lambda each: each.seen, default=None)
     if last is None:
-        return f"no sign of {step.next.agent} is known"
+        return f"{step.next.agent} was never seen"
     return (
-        f"nothing is known: {last.name} ({last.id}) is {last.health} since "
+        f"cause unknown: {last.name} ({last.id}) has been {last.health} since "
         f"{iso(last.since.timestamp())}"
     )
 

@@ -276,8 +276,8 @@ def completion_faults(
         )
     files = frozenset(texts(completion.get("files_modified")))
     for what, odd in (
-        ("changed, and not said", commit.files - files),
-        ("said, and not changed", files - commit.files),
+        ("changed but not reported", commit.files - files),
+        ("reported but not changed", files - commit.files),
     ):
         if odd:
             paths = shortened(map(safe, sorted(odd)), 5, shown_by=f"'git show --name-only {name}'")

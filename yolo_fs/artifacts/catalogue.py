@@ -272,7 +272,7 @@ def _artifacts() -> Iterator[Kind]:
 def _describe_reading(artifact: Artifact) -> str:
     """Return the details of reading an artifact that its format does not cover."""
     if artifact.format is Format.JSON:
-        return "on as many lines as it likes"
+        return "over any number of lines"
     if artifact.format is Format.FRONT_MATTER:
         return "the schema is that of the front matter"
     if artifact.format is not Format.JSONL:
@@ -281,7 +281,7 @@ def _describe_reading(artifact: Artifact) -> str:
         return "exactly one line"
     if artifact.repeats_header:
         return "each block begins with its header"
-    return "line 1 is the header" if artifact.header else "each line stands alone"
+    return "line 1 is the header" if artifact.header else "each line is independent"
 
 
 def _faults_of(artifact: Artifact) -> Faults:

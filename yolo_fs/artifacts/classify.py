@@ -369,16 +369,16 @@ def _as_data(name: str) -> str:
 def misnamed(path: str) -> Finding | None:
     """Return a finding about a name that is nearly an artifact's, or None."""
     if original := _find_original(path):
-        message = "a copy, as programs that synchronise folders leave it"
-        hint = "Rename the file. If that one exists already, take over what only the copy has, "
-        hint += "then remove it."
+        message = "a copy that a file synchroniser made"
+        hint = "Rename the file. If the original exists, add to it what only the copy has, "
+        hint += "then remove the copy."
         return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, original, hint)
     guesses = (intended_path, _guess_role_handoff, _guess_handoff_name, _guess_document_name)
     meant = next(filter(None, (guess(path) for guess in guesses)), None)
     if meant is None:
         return _document_instead(path)
     message = "nobody reads or commits a file of this name"
-    hint = "Rename the file. If that one exists already, add the content to it instead."
+    hint = "Rename the file. If a file of that name exists, add the content to it instead."
     if "/phases/NN-" in meant:
         hint += " 'yolo-fs phase list' shows the number and the name of each phase."
     return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, meant, hint)
@@ -413,9 +413,9 @@ def _document_instead(path: str) -> Finding | None:
 
 def finding_on_document(path: str, meant: str) -> Finding:
     """Return the finding on a document in the place of an artifact. `meant`: its name or path."""
-    message = "nobody reads or commits a document in the place of an artifact"
+    message = "a document replaces no artifact: nobody reads or commits it"
     form = "TOON" if meant.endswith(".toon") else "JSON lines"
-    hint = f"Write that one as {form}: 'yolo-fs schema example {meant}' shows one."
+    hint = f"Write the artifact as {form}: 'yolo-fs schema example {meant}' prints one."
     return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, meant, hint)
 
 
@@ -436,7 +436,7 @@ def misplaced(path: str) -> Finding | None:
         return None
     folder = f"{PLANNING_ROOT}/{'phases/NN-SLUG/' if place.artifact.home is Home.PHASE else ''}"
     message = f"nobody reads or commits an artifact outside {PLANNING_ROOT}"
-    expected, hint = f"{folder}{place.name}", "Move the file, if it is one."
+    expected, hint = f"{folder}{place.name}", "If the file is an artifact, move it there."
     warning = Level.WARNING
     return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, expected, hint, warning)
 
@@ -449,8 +449,8 @@ def nested(path: str) -> Finding | None:
     folder, mark, below = path.rpartition(f"/{PLANNING_ROOT}/")
     if not mark:
         return None
-    message = f"nobody watches a {PLANNING_ROOT} in {folder}"
-    hint = "Move it there: paths of artifacts begin at the root of the repository."
+    message = f"a {PLANNING_ROOT} in {folder} is not watched"
+    hint = "Move it to the root of the repository."
     return Finding(Reason.NOT_AN_ARTIFACT, path, 0, "", message, f"{PLANNING_ROOT}/{below}", hint)
 
 

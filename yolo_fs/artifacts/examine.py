@@ -154,7 +154,7 @@ def _find_message(
     if named not in MESSAGES or "type" in fields_of(shape):
         return None
     keys = f"a line with {', '.join(sorted(required_keys(shape)))}"
-    hint = "Send the message, and write the lines of this file in its place."
+    hint = "Send it as a message, and write lines of this kind here."
     return Fault(Reason.RIVAL_SHAPE, "", f"this is the `{named}` message", keys, hint)
 
 
@@ -286,14 +286,14 @@ def _check_task_graph(_: Place, records: Sequence[Record], __: Surroundings) -> 
         for position, needed in enumerate(_texts(value.get("td"))):
             at = f"/td/{position}"
             if needed == name:
-                message, hint = f"{name} depends on itself", "Take it out of `td`."
+                message, hint = f"{name} depends on itself", "Remove it from `td`."
                 yield line, Fault(Reason.SELF_REFERENCE, at, message, "another task", hint)
             elif needed.rpartition("/")[0] in _texts(records[0].value.get("d")):
                 seen = f"{needed} is of another plan, which comes first by `d`"
                 yield line, Fault(Reason.UNTIDY_FORM, at, seen, _one_of(tasks), grade=Grade.SHOULD)
             elif needed not in tasks:
                 seen, others = f"no task {needed!r} in this plan", tasks.keys() - {name}
-                known, hint = _one_of(others), "Take it out of `td` if none is meant."
+                known, hint = _one_of(others), "Remove it from `td` if no task is meant."
                 yield (
                     line,
                     Fault(Reason.UNKNOWN_REFERENCE, at, seen, known, hint, grade=Grade.SHOULD),
@@ -303,7 +303,7 @@ def _check_task_graph(_: Place, records: Sequence[Record], __: Surroundings) -> 
     if circle := _circle(graph):
         path, (first, second) = " → ".join(circle), circle[:2]
         expected = "an order in which tasks can be done"
-        hint = f"Take {first} out of the `td` of {second}, if it does not need it."
+        hint = f"Remove {first} from `td` of {second} if {second} does not need it."
         yield tasks[first].line, Fault(Reason.DEPENDENCY_CYCLE, "/td", path, expected, hint)
 
 
@@ -322,7 +322,7 @@ def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Ite
     if (circle := _circle(graph)) and name in circle:
         expected = "an order in which plans can be done"
         needed = circle[circle.index(name, 1) - 1]
-        hint = f"Take {needed} out of the `d` of this plan, if it does not need it."
+        hint = f"Remove {needed} from `d` of this plan if the plan does not need it."
         fault = Fault(Reason.DEPENDENCY_CYCLE, "/d", " → ".join(circle), expected, hint)
         yield line, fault
 
@@ -347,7 +347,7 @@ def _fault_for_missing_plan(needed: str, at: str, place: Place, around: Surround
         message, hint = f"no plan {needed!r} in this phase", "Name plans of other phases in `xd`."
         return Fault(Reason.UNKNOWN_REFERENCE, at, message, _one_of(around.plans, _PLANS), hint)
     message = f"waits for plan {needed}, which does not exist yet"
-    hint = "It is committed when that plan is there; or take it out of `d`."
+    hint = "The plan is committed once that one exists. If it is not needed, remove it from `d`."
     return Fault(Reason.WAITS_FOR, at, message, _one_of(around.plans, _PLANS), hint)
 
 
@@ -381,7 +381,7 @@ def _sections(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator
             continue
         for section in ARCHITECTURE_SECTIONS:
             if section not in value:
-                expected = f"the section, such as {section}[0]: when there is none"
+                expected = f"the section; if it is empty: {section}[0]:"
                 there = [key for key in value if spelling_of(key) == spelling_of(section)]
                 message = f"no {section!r}, but {there[0]!r}" if there else f"no {section!r}"
                 expected = "the section under the name of the protocol" if there else expected
@@ -393,7 +393,7 @@ def _check_some_section(_: Place, records: Sequence[Record], __: Surroundings) -
     for line, value in records[:1]:
         if not _says_something(value):
             expected = f"the sections {', '.join(ARCHITECTURE_SECTIONS)}"
-            yield line, Fault(Reason.SECTION_MISSING, "", "no section says anything", expected)
+            yield line, Fault(Reason.SECTION_MISSING, "", "every section is empty", expected)
 
 
 def _says_something(architecture: Mapping[str, object]) -> bool:
@@ -491,7 +491,7 @@ _PLANS = "'yolo-fs status -v'"
 
 
 def _one_of(names: Iterable[str], shown_by: str = "") -> str:
-    return shortened(sorted(names), shown_by=shown_by) or "one that is there; none is yet"
+    return shortened(sorted(names), shown_by=shown_by)
 
 
 def _circle(graph: Mapping[str, Sequence[str]]) -> list[str]:

@@ -136,7 +136,9 @@ def _read(
             faults.append(_fault(f"{at}/{key}", Reason.UNTIDY_FORM, message, f"{int(item)}"))
         elif isinstance(item, list) and None in item:
             fresh[key] = [part for part in item if part is not None]
-            faults.append(_fault(f"{at}/{key}", Reason.EMPTY_VALUE, "null says nothing", "no null"))
+            faults.append(
+                _fault(f"{at}/{key}", Reason.EMPTY_VALUE, "null is not a value", "no null")
+            )
     for key, form in shape.accepts.items():
         field = fields.get(key)
         if key in fresh and (field is None or (key in lists) <= isinstance(fresh[key], list)):

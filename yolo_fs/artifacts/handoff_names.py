@@ -80,7 +80,7 @@ def write_name(row: Stored, gaps: Mapping[str, str]) -> str:
     """
     for gap in _GAP.findall(row.name):
         if not re.fullmatch(_FORMS[gap], gaps[gap]):
-            raise ValueError(f"{gaps[gap]!r} is no {gap}")
+            raise ValueError(f"{gaps[gap]!r} is not a {gap}")
     return f"{row.directory}/{_GAP.sub(lambda gap: gaps[gap[1]], row.name)}"
 
 

@@ -232,7 +232,7 @@ _AREA = "Rule: department-guard."
 _PLAN = "Rule: file-guard."
 _WRITERS = "Rule: 11-Step Workflow."
 _PERSON = "It is a person's repository."
-_UNNAMED = "Whoever does not say who they are may touch only what everybody may: name yourself."
+_UNNAMED = "An agent without a name may touch only what every agent may: name yourself."
 
 
 def may_read(actor: Actor, target: Target, work: str = "") -> AccessDecision:
@@ -246,11 +246,11 @@ def may_read(actor: Actor, target: Target, work: str = "") -> AccessDecision:
         return refusal(actor, rule)
     for item, source in _received(actor, work):
         if means(item, target, actor):
-            only = f", of its lines {', '.join(item.fields)} alone" if item.fields else ""
+            only = f", of its lines only {', '.join(item.fields)}" if item.fields else ""
             return AccessDecision(
                 True, f"{actor.name} receives {item.text}{only}. {rule_of(source)}"
             )
-    return AccessDecision(True, f"Nothing keeps {actor.name} from it. {_ISOLATION}")
+    return AccessDecision(True, f"No rule forbids it to {actor.name}. {_ISOLATION}")
 
 
 _OTHERS = Item("other dept artifacts", What.OTHER_ARTIFACTS)
@@ -273,12 +273,12 @@ def _never(actor: Actor, target: Target, work: str) -> str:
         return NO_UX_FOR_BACKEND
     compiled = _COMPILED.fullmatch(target.name)
     if compiled and actor.agent and compiled["agent"] not in (actor.role, actor.name):
-        return f"{target.name} is compiled for {compiled['agent']} alone. {_ISOLATION}"
+        return f"{target.name} is compiled for {compiled['agent']} only. {_ISOLATION}"
     return ""
 
 
 def _explain_sealed(target: Target, row: Sealed) -> str:
-    return f"{target.name} is {row.what}, and no agent's to read or to write. {rule_of(row.source)}"
+    return f"{target.name} is {row.what}, which no agent may read or write. {rule_of(row.source)}"
 
 
 def _denied_items_of(actor: Actor, work: str) -> Iterator[tuple[Item, str]]:
@@ -320,14 +320,14 @@ def may_write(actor: Actor, target: Target, plan: ActivePlan | None = None) -> A
         return AccessDecision(True, _PERSON)
     if target.is_planning:
         return AccessDecision(
-            True, f"It lies in the planning tree, in no other department's part. {_AREA}"
+            True, f"It is in the planning tree and belongs to no other department. {_AREA}"
         )
     return _plan_files(actor, target, plan)
 
 
 def outside(actor: Actor | None, shown: str) -> AccessDecision:
     """Return the refusal for a path outside of the repository."""
-    rule = f"{shown} lies outside of the repository. {_PLAN}"
+    rule = f"{shown} is outside the repository. {_PLAN}"
     return refusal(actor, rule) if actor else AccessDecision(False, rule)
 
 
@@ -337,7 +337,7 @@ def may_anybody_read(target: Target, everybody: Iterable[Actor]) -> AccessDecisi
         answer = may_read(actor, target)
         if not answer.allowed:
             return AccessDecision(False, f"{answer.rule} {_UNNAMED}")
-    return AccessDecision(True, f"Nothing keeps anybody from it. {_ISOLATION}")
+    return AccessDecision(True, f"No rule forbids it. {_ISOLATION}")
 
 
 def may_anybody_write(target: Target, departments: Collection[Dept]) -> AccessDecision:
@@ -352,7 +352,7 @@ def may_anybody_write(target: Target, departments: Collection[Dept]) -> AccessDe
         return AccessDecision(False, _explain_personal(target, own), (Role.USER,))
     owner = target.department
     if owner is None or [*departments] == [owner]:
-        return AccessDecision(True, f"It is in no department's part alone. {_AREA}")
+        return AccessDecision(True, f"It belongs to no other department. {_AREA}")
     rule = f"{target.name} is an artifact of {owner}. {_AREA} {_UNNAMED}"
     return AccessDecision(False, rule, (Actor(Role.LEAD, owner, Mode.MULTI).name,))
 
@@ -400,7 +400,7 @@ def _repository(actor: Actor, target: Target) -> AccessDecision | None:
     if target.path.split("/")[0] == ".git":
         return refusal(actor, f"{target.path} is git's own. Rule: security-filter.")
     if target.path in ("", "."):
-        return refusal(actor, f". is the repository itself, no file of it. {_PLAN}")
+        return refusal(actor, f". is the repository itself, not a file in it. {_PLAN}")
     return None
 
 
@@ -429,7 +429,7 @@ def _refuse_others_work(actor: Actor, target: Target) -> AccessDecision | None:
     if not own.isdisjoint(_roles(actor)):
         return None
     whose = " and ".join(sorted(role.label for role in producers))
-    return refusal(actor, f"{target.name} is the work of {whose}. {_WRITERS}")
+    return refusal(actor, f"{target.name} is written by {whose}. {_WRITERS}")
 
 
 def _writes_for_others(actor: Actor, target: Target) -> bool:
@@ -501,6 +501,4 @@ def _plan_files(actor: Actor, target: Target, plan: ActivePlan | None) -> Access
     ):
         return AccessDecision(True, f"{target.path} is among the files of plan {plan.id}. {_PLAN}")
     listed = shortened(sorted(plan.files), shown_by=f"{plan.id}.plan.jsonl")
-    return refusal(
-        actor, f"{target.path} is none of the files of plan {plan.id} ({listed}). {_PLAN}"
-    )
+    return refusal(actor, f"{target.path} is not a file of plan {plan.id} ({listed}). {_PLAN}")

@@ -335,7 +335,7 @@ def may_contact(sender: Actor, receiver: Actor) -> AccessDecision:
 def _open_way(sender: Actor, receiver: Actor) -> str:
     """Return the rule by which two may write to each other; empty if there is none."""
     if sender == receiver:
-        return "Nobody needs leave to note something down."
+        return "Anybody may record that."
     if Role.USER in (sender.role, receiver.role):
         other = receiver if sender.role is Role.USER else sender
         return _rule(Rule.OWNER_TO_USER_ONLY) if other.role in _PROXIES else ""
@@ -437,11 +437,11 @@ def may_escalate(sender: Actor, receiver: Actor, *, is_fail: bool = False) -> Ac
         if receiver.role is row.on_fail:
             return refusal(
                 sender,
-                f"{_rule(Rule.SECURITY_FAIL_BYPASSES)} `may security escalate FAIL` asks for that.",
+                f"{_rule(Rule.SECURITY_FAIL_BYPASSES)} `may security escalate FAIL` checks that.",
             )
     above = reports_to(sender)
     if above is None:
-        return AccessDecision(False, f"Nobody stands above the user. {_CHAIN}")
+        return AccessDecision(False, f"The user is the last level. {_CHAIN}")
     by_proxy = receiver.role is Role.GO and above is Role.USER and sender.role is not Role.GO
     if receiver.role is not above and not by_proxy:
         return refusal(sender, _explain_refusal(sender.role, receiver.role))
@@ -461,7 +461,7 @@ def escalation_of(sender: Actor, occasion: str) -> AccessDecision:
     is_fail = _FAIL in occasion.lower().split() and row is not None and row.on_fail is not None
     above = row.on_fail if is_fail and row else reports_to(sender)
     if above is None:
-        return AccessDecision(False, f"Nobody stands above the user. {_CHAIN}")
+        return AccessDecision(False, f"The user is the last level. {_CHAIN}")
     if is_fail:
         rule = _rule(Rule.SECURITY_FAIL_BYPASSES)
     elif row and occasion.lower() in (trigger.lower() for trigger in row.triggers):
@@ -470,7 +470,7 @@ def escalation_of(sender: Actor, occasion: str) -> AccessDecision:
             f"{rule_of(row.source)}"
         )
     else:
-        rule = _rule(Rule.LANE)
+        rule = f"{sender.role.label} escalates to {above.label}. {_CHAIN}"
     return AccessDecision(
         True, rule, (sender.peer(above).name,), ("issue", "evidence", "recommendation")
     )

@@ -27,11 +27,6 @@ from yolo_fs.protocol.authority import AUTHORITY, AUTHORITY_BY_ROLE, Authority, 
 from yolo_fs.protocol.departments import Role
 
 _MATRIX = "Rule: Decision Authority Matrix."
-LANE = (
-    'If a question doesn\'t fit your "CAN Decide" column, escalate immediately. '
-    "Never guess or make out-of-scope decisions."
-)
-"""The sentence printed below the matrix."""
 _ALL = "All"
 
 
@@ -55,10 +50,11 @@ def may_decide(actor: Actor, topic: str) -> AccessDecision:
     own, fit = _find_decided_topic(row, words)
     must, must_fit = _find_escalated_topic(row, words)
     if must and must_fit >= fit:
-        return refusal(actor, f"MUST escalate: {must}. {_MATRIX}", *must.ask)
+        return _refuse_topic(actor, must)
     if own:
-        return AccessDecision(True, f"CAN decide: {own}. {_MATRIX}")
-    return refusal(actor, f"{LANE}{_name_other_deciders(words, row)} {_MATRIX}")
+        return AccessDecision(True, f"{actor.role.label} may decide: {own}. {_MATRIX}")
+    others = _name_other_deciders(words, row)
+    return refusal(actor, f"{actor.role.label} may not decide this.{others} {_MATRIX}")
 
 
 def _find_decided_topic(row: Authority, words: frozenset[str]) -> tuple[str, _Fit]:
@@ -181,4 +177,8 @@ def _out_of_lane(actor: Actor, line: Mapping[str, Any]) -> AccessDecision | None
         return None if answer.allowed else answer
     words = _words(str(line.get("dec", "")))
     must = next((topic for topic in row.escalates if _names(topic.text)[0] <= words), None)
-    return refusal(actor, f"MUST escalate: {must}. {_MATRIX}", *must.ask) if must else None
+    return _refuse_topic(actor, must) if must else None
+
+
+def _refuse_topic(actor: Actor, must: Topic) -> AccessDecision:
+    return refusal(actor, f"{actor.role.label} must escalate: {must}. {_MATRIX}", *must.ask)

@@ -59,7 +59,9 @@ def refuse_unused(kind: str, switches: Switches) -> AccessDecision | None:
     if shape.team_mode and switches.config.team_mode not in ("auto", shape.team_mode):
         return AccessDecision(False, f"{kind} occurs in team_mode={shape.team_mode} only.")
     if shape.replaced_by and switches.several_departments:
-        rule = f"{kind} is not sent where several departments work: {shape.replaced_by} has it."
+        rule = (
+            f"{kind} is not sent where several departments work: {shape.replaced_by} replaces it."
+        )
         return AccessDecision(False, rule, ("yolo-fs dept update",))
     return None
 

@@ -30,7 +30,7 @@ def refuse_verb(
     if verb.whose is Whose.ANYBODY or (actor and actor.role is Role.USER):
         return None
     if verb.whose is Whose.PERSON:
-        rule = f"{what} is for a person: it decides what agents may not."
+        rule = f"Only a person may run {what}: it decides what agents may not."
         return VerbRefusal(rule, verb.instead)
     if actor is None:
         return None
@@ -38,10 +38,10 @@ def refuse_verb(
         if actor.role in verb.roles:
             return None
         lead = actor.peer(verb.roles[0]).name
-        return VerbRefusal(f"{what} is not your act.", f"ask {lead}.")
+        return VerbRefusal(f"{what} is not for your role.", f"ask {lead}.")
     row = next((row for row in DEPARTMENTS if row.name == department.lower()), None)
     may_speak = actor.role in verb.roles if actor.department is None else False
     if row is None or may_speak or row.name == actor.department:
         return None
-    rule = f"{what} speaks for the department {row.name}, which is not yours."
+    rule = f"{what} acts for the department {row.name}, which is not yours."
     return VerbRefusal(rule, f"ask {row.lead}.")

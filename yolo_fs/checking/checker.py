@@ -132,7 +132,7 @@ class Checker:
                         f"/f/{number}",
                         f"{department.name} may not write below {area}",
                         "files of the department",
-                        "Give the task to the department whose files these are.",
+                        "Give the task to the department that owns these files.",
                         Level.WARNING,
                     )
 
@@ -405,7 +405,7 @@ _BRANCH_AT = "/meta/directive_branch"
 
 def read_branch(data: bytes, path: str, limits: Limits) -> tuple[str, tuple[Finding, ...]]:
     """Return `meta.directive_branch` of a session's README, or what is wrong with it."""
-    hint, report = "mend the session's README", FindingList(path)
+    hint, report = "correct the session's README", FindingList(path)
     text = decode(data, limits, report)
     lines = branch_lines(text.whole() if text else ())
     if not lines:

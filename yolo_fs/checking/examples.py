@@ -154,7 +154,7 @@ def place_of_new(kind: str, phase: PhaseId | None, plan: str, prefix: str) -> st
     artifact = artifact_named(kind)
     if "{plan}" in artifact.file and PlanId.parse(plan) is None:
         hint = f"Say which: yolo-fs new {artifact.kind} --plan 01-01"
-        message = f"{safe(plan)!r} is no plan" if plan else "the number of the plan is missing"
+        message = f"{safe(plan)!r} is not a plan" if plan else "the number of the plan is missing"
         raise YoloError(Reason.BAD_NAME, message, hint=hint)
     if artifact.home is not Home.PHASE:
         return artifact.file

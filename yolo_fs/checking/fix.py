@@ -117,7 +117,7 @@ class Fixable(NamedTuple):
         if more := len(self.revealed) - len(told):
             told.append(f"and {more} more")
         what = f"{self.fixable} of {self.findings} fixable: {self.command}"
-        return "\n".join((what, "Then mend by hand:", *told) if told else (what,))
+        return "\n".join((what, "Then fix by hand:", *told) if told else (what,))
 
 
 _MOST_REVEALED = 20

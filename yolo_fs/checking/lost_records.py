@@ -54,8 +54,8 @@ def _check_sent(
     message, expected = "it was sent with another content", "the handoff as it was sent"
     was = shlex.quote(f"HEAD:{place.path}")
     hint = (
-        f"'git show {was}' prints it. 'yolo-fs envelope new' hands over anew, under a name of its "
-        "own."
+        f"'git show {was}' prints it. 'yolo-fs envelope new' writes a new handoff under another "
+        "name."
     )
     return (Finding(Reason.STATE_CONFLICT, place.path, 1, "", message, expected, hint),)
 

@@ -269,7 +269,7 @@ def is_of_the_protocol(subject: str, paths: Iterable[str]) -> bool:
 def subject_fault(subject: str, root: str = ".") -> Finding:
     """Return what is wrong with a subject, and a valid one for the work tree `root`."""
     right = nearest(subject, *_find_likely_subjects(root))
-    hint = f"Nearest right subject: {right}"
+    hint = f"Closest valid subject: {right}"
     return Finding(
         Reason.SUBJECT_MISMATCH,
         "",

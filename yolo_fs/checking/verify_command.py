@@ -189,7 +189,7 @@ class SourceVerifier:
         if code is None:
             if time.monotonic() < running.until_s:
                 return False
-            how = f"no end within {TIMEOUT_S:.0f} s"
+            how = f"not finished within {TIMEOUT_S:.0f} s"
         running.group.end()  # and what it left behind
         size = running.output.seek(0, os.SEEK_END)
         running.output.seek(max(0, size - _OUTPUT_BYTES))

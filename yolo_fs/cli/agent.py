@@ -66,11 +66,11 @@ def _scene(invocation: Invocation) -> Iterator[_Scene]:
 
 @verb("list", example="yolo-fs agent list", parent=agent)
 def list_(invocation: Invocation) -> Reply:
-    """List the agents that gave a sign of life: started, working, idle, stopped or disappeared, and
+    """List the agents that sent a heartbeat: started, working, idle, stopped or disappeared, and
     since when.
 
-    Hooks of their hosts and messages are signs: 'yolo-fs setup' installs the ones, 'agent note'
-    takes the others.
+    Heartbeats come from hooks of the host, which 'yolo-fs setup' installs, and from messages
+    recorded with 'agent note'.
     """
     with _scene(invocation) as scene:
         snapshot = scene.snapshot
@@ -86,9 +86,9 @@ def list_(invocation: Invocation) -> Reply:
 def note(invocation: Invocation, *, file: str, agent: str) -> Reply:
     """Record a message about an agent: dev_progress, dev_blocker, shutdown_response and the like.
 
-    It is checked as by 'message check'; an invalid message is not recorded, exit 1. A task_claim
-    claims its files as 'task claim' does: exit 1 while another agent has one of them. A task
-    beside the plans of its phase is refused.
+    The message is checked as by 'message check'; an invalid one is not recorded, exit 1. A
+    task_claim claims its files as 'task claim' does: exit 1 while another agent has one of them. A
+    task of no plan of the phase is refused.
     """
     from yolo_fs.cli.message import hear_message
 
@@ -101,7 +101,8 @@ def note(invocation: Invocation, *, file: str, agent: str) -> Reply:
                 {"noted": False, "type": heard.type or None}, heard.findings, Exit.FINDINGS
             )
         if heard.type not in _HEARD:
-            hint = f"Recorded are {', '.join(sorted(_HEARD))}; 'task complete' takes task_complete."
+            recorded = ", ".join(sorted(_HEARD))
+            hint = f"'agent note' records {recorded}; 'task complete' records task_complete."
             message = f"{heard.type} carries no agent status"
             raise YoloError(Reason.UNKNOWN_TYPE, message, hint=hint)
         task = task_of(heard.value)
@@ -138,14 +139,14 @@ def note(invocation: Invocation, *, file: str, agent: str) -> Reply:
     "name",
     default="lead",
     show_default=True,
-    help="Who asks: a Lead its department, others all.",
+    help="Agent that asks: a Lead asks its department, others ask all.",
 )
 def shutdown(invocation: Invocation, *, reason: str, deadline: int, name: str) -> Reply:
-    """Ask the teammates to stop: notes the request, and prints the message to send to each of them.
+    """Ask the teammates to stop: record the request, and print the message to send to each of them.
 
-    Each answers with 'agent note' of its shutdown_response. 'agent answers' shows who has, and what
-    is in no commit; after the deadline the daemon says once who is late. Nothing is ended. Exit 1
-    in team_mode=task, where there are no teammates.
+    Each answers by recording a shutdown_response with 'agent note'. 'agent answers' shows who has,
+    and what is in no commit; after the deadline the daemon reports once who is late. No process is
+    ended. Exit 1 in team_mode=task, where there are no teammates.
     """
     message = {"type": REQUEST, "reason": reason, "deadline_seconds": deadline}
     if place_of(name)[0] is None:
@@ -172,7 +173,7 @@ def shutdown(invocation: Invocation, *, reason: str, deadline: int, name: str) -
 
 @verb("answers", example="yolo-fs agent answers", parent=agent)
 def answers(invocation: Invocation) -> Reply:
-    """Show who has answered a request to stop, who is late, what each leaves in no commit.
+    """Show who has answered a request to stop, who is late, and the uncommitted work of each.
 
     Exit 1 while an answer is missing.
     """
@@ -211,7 +212,7 @@ def _describe_request(
         f"{request.by} asked {len(request.asked)} to stop ({request.reason}); the deadline {passed}"
     )
     for each in request.asked:
-        answer = each.answer or ("late" if is_late else "silent so far")
+        answer = each.answer or ("late" if is_late else "no answer yet")
         pending = f", pending: {'; '.join(each.pending)}" if each.pending else ""
         yield f"  {_named(each.agent)}: {answer}{pending}"
         yield from (f"    in no commit: {path}" for path in left.get(each.agent.id, ()))
@@ -219,7 +220,7 @@ def _describe_request(
 
 def _show_agents(console: Console, agents: Collection[AgentHealth]) -> None:
     if not agents:
-        console.print("no agent has been seen here")
+        console.print("no agent was seen here")
     for agent in agents:
         before = f", before that {agent.previous}" if agent.previous else ""
         where = f" ({agent.department})" if agent.department else ""

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 @verb("answer", example="yolo-fs answer ESC-01-02-T3 2 --text 'customers know it'")
 @click.argument("name", metavar="ID", default="")
 @click.argument("choice", default="")
-@click.option("--text", default="", help="Why; or the decision itself, where no option fits.")
-@as_agent("Who decides it: user, where it is named.")
+@click.option("--text", default="", help="Reason; or the decision itself, if no option fits.")
+@as_agent("Who decides; only the user may.")
 def answer(invocation: Invocation, *, name: str, choice: str, text: str, agent: str) -> Reply:
     """Decide what an escalation asks: by an option, by its number, or in words.
 
-    The decision goes down the chain at once, with a line of the log for each level, to whoever is
-    blocked. Typed again, it goes on where it stopped.
+    The decision goes down the chain at once, with a line of the log for each level, to the blocked
+    agent. The same command again continues where it stopped.
     """
     if not name:
         raise click.UsageError(_list_questions(items_of(invocation)))
@@ -79,7 +79,7 @@ def _error_for_no_question(name: str, items: Sequence[InboxItem]) -> YoloError:
     item = next((inbox_item for inbox_item in items if inbox_item.id == name), None)
     if item is None:
         message = f"nothing of that name waits for a person: {safe(name)!r}"
-        hint = "'yolo-fs inbox' lists what does."
+        hint = "'yolo-fs inbox' lists what waits."
         return YoloError(Reason.UNKNOWN_NAME, message, hint=hint)
     message = f"an answer does not settle this: {safe(item.question, 300).rstrip('.')}"
     hint = f"Run: {safe(item.command, 300)}"

@@ -66,7 +66,7 @@ class InboxPrompt:
     def _settle(self, item: InboxItem) -> bool:
         self._console.print(safe(item.question, 1000), style="bold")
         if item.kind in _YES_OR_LATER:
-            return self._read("y to go on, Enter for later: ").lower() in _AGREED
+            return self._read("y to continue, Enter for later: ").lower() in _AGREED
         name = EscalationId.parse(item.id)
         if name is None:
             self._console.print(safe(f"  run: {item.command}", 500))

@@ -71,7 +71,7 @@ def start(invocation: Invocation, *, wait: bool, timeout_s: float) -> Reply:
 @verb("stop", example="yolo-fs stop")
 @_timeout_option(30.0, "How long to wait for it to finish the work in hand.")
 def stop(invocation: Invocation, *, timeout_s: float) -> Reply:
-    """Stop the daemon and wait until it is gone; where none runs, that is so already."""
+    """Stop the daemon and wait until it is gone. If none runs, there is nothing to do."""
     repository = _repository_of(invocation)
     pid = end(repository, timeout_s)
     if pid is None:
@@ -103,14 +103,14 @@ def restart(invocation: Invocation, *, wait: bool, timeout_s: float) -> Reply:
     help="Last lines.",
 )
 def logs(invocation: Invocation, *, is_followed: bool, count: int) -> Reply:
-    """Show what the daemon in the background wrote.
+    """Show the output of the daemon in the background.
 
-    A daemon in the foreground, or one that is a service, writes elsewhere; the journal of 'yolo-fs
-    events' has all.
+    A daemon in the foreground, or one that is a service, writes elsewhere. 'yolo-fs events' shows
+    the journal of every daemon.
     """
     if is_followed and invocation.as_json:
         raise click.UsageError(
-            "--follow never ends, --json is one envelope; 'yolo-fs events --follow --json' "
+            "--follow never ends, --json prints one object; 'yolo-fs events --follow --json' "
             "has both."
         )
     repository = _repository_of(invocation)
@@ -235,7 +235,7 @@ def print_(invocation: Invocation, *, system: str | None) -> Reply:
 @verb("install", example="yolo-fs service install", parent=service)
 @_system_options
 def install(invocation: Invocation, *, system: str | None) -> Reply:
-    """Write the service file, and say how to enable it."""
+    """Write the service file, and print how to enable it."""
     repository = closed_repository(invocation)
     unit = _choose_unit(repository, system)
     repository.make_own_dir()  # launchd opens the log in it before we run
@@ -272,7 +272,7 @@ def _report_unit(unit: Unit, state: str, advice: str) -> Reply:
 def run(invocation: Invocation, *, once: bool, unsafe_fs: bool) -> Reply:
     """Watch the planning tree; commit each valid artifact at once and alone.
 
-    Runs until it is interrupted. With --json every event is one line on stdout.
+    Runs until interrupted. With --json every event is one line on stdout.
     """
     # Imported here: the other verbs start and stop the daemon without it.
     from yolo_fs.daemon.health import acquire

@@ -70,7 +70,7 @@ def beginning(root: str, phase: str = "") -> str:
     if phases := phases_in(root):
         option = f" --phase {phase}" if phase else ""
         return (
-            f"{phase or phases[0]} waits for its first file: 'yolo-fs workflow next{option}' says "
+            f"{phase or phases[0]} waits for its first file: 'yolo-fs workflow next{option}' shows "
             "whose turn it is"
         )
     return "no phase yet: 'yolo-fs phase new SLUG' makes one"
@@ -149,7 +149,7 @@ def draw_agents(console: Console, snapshot: AgentsSnapshot) -> None:
                 each.agent.name or each.agent.id for each in (*request.silent, *request.unclean)
             )
             passed = "has passed" if request in snapshot.late else "has not passed"
-            line = f"shutdown by {request.by}: the deadline {passed}, {owing} still owe"
+            line = f"shutdown by {request.by}: the deadline {passed}; waiting for {owing}"
             console.print(safe(line, 500), style="yellow")
 
 
@@ -183,7 +183,7 @@ def _draw_headlines(console: Console, phases: Sequence[PhaseBoard]) -> None:
     for phase in phases:
         if late := phase.changed_after_sign_off:
             shown = shortened(late, 3, shown_by="'yolo-fs status --json'")
-            line = f"  after its sign-off, judged by nobody: source of {shown}"
+            line = f"  changed after its sign-off, and not reviewed: source of {shown}"
             console.print(line, style="yellow")
     if phases[-1].unknown_order:
         console.print(f"  {phases[-1].unknown_order}", style="dim")
@@ -216,7 +216,7 @@ def _draw_escalation(console: Console, escalation: EscalationProgress) -> None:
     line = f"  escalation {escalation.id}: resolved; {escalation.decision}"
     if escalation.is_open:
         since, does = local(escalation.since), act_of(escalation)[0]
-        line = f"  escalation {escalation.id}: {escalation.agent} holds it since {since} and {does}"
+        line = f"  escalation {escalation.id}: with {escalation.agent} since {since}, who {does}"
     console.print(safe(line, 500), style="yellow")
 
 

@@ -35,11 +35,10 @@ from yolo_fs.workspace.settings import load
 def commit(
     invocation: Invocation, *, wanted: str, type_: str, text: str, paths: Sequence[str], agent: str
 ) -> Reply:
-    """Commit the files of a task, and nothing else, as `{type}({phase}-{plan}): Tk {text}`.
+    """Commit only the files of a task, as `{type}({phase}-{plan}): Tk {text}`.
 
-    The task's files are those that its plan names. What else is staged stays staged. It is your own
-    commit, with your hooks, your name and your signature; several Devs at once come one after the
-    other.
+    The task's files are those that its plan names. Other staged files stay staged. The commit has
+    your name and your signature and runs your hooks; commits of several Devs wait for each other.
     """
     check_agent(agent)
     task = TaskRef.named(wanted)

@@ -31,7 +31,7 @@ _LINE_LENGTH = 4000
 
 @click.group("company")
 def company() -> None:
-    """Show the agents of the company, and those that 'yolo-fs go' starts."""
+    """Show the agents of the company, and the runs of 'yolo-fs go'."""
 
 
 @verb("show", example="yolo-fs company show fe-dev", parent=company)
@@ -41,10 +41,11 @@ def company() -> None:
     help="In the form of this host.",
 )  # fmt: skip
 def show_(invocation: Invocation, *, role: str, host: str) -> Reply:
-    """Print what an agent is told: its rights, what it reads and writes, with an example of each.
+    """Print the definition of an agent: its permissions, what it reads and writes, with an example
+    of each.
 
-    ROLE is an agent, such as critic or yolo-fe-dev; without it, the list of all, each with its
-    budget and the size of its definition in tokens. Everything follows from the protocol's tables.
+    ROLE is an agent, such as critic or yolo-fe-dev. Without ROLE, list all agents, each with its
+    budget and the size of its definition in tokens. All of it follows from the protocol's tables.
     """
     from yolo_fs.definitions.definition import Definition, definitions
     from yolo_fs.definitions.host_files import host_file
@@ -75,9 +76,9 @@ def _show_agents(console: Console, rows: list[dict[str, Any]]) -> None:
 
 @verb("runs", example="yolo-fs company runs --json", parent=company)
 def runs_(invocation: Invocation) -> Reply:
-    """List the runs with every start of an agent: since when, tokens, cost, and what became of it.
+    """List the runs with every start of an agent: time, tokens, cost and outcome.
 
-    The bill of each run stands below it, by role and by step.
+    Below each run, its cost by role and by step.
     """
     with Repository(invocation.start) as repository:
         data = overview(repository)
@@ -94,12 +95,12 @@ def runs_(invocation: Invocation) -> Reply:
 def log(invocation: Invocation, *, agent: str, is_followed: bool, count: int) -> Reply:
     """Show what an agent printed at its last start; control characters are escaped."""
     if is_followed and invocation.as_json:
-        raise click.UsageError("--follow never ends, --json is one envelope.")
+        raise click.UsageError("--follow never ends, --json prints one object.")
     name = bare_name(agent)
     with Repository(invocation.start) as repository:
         started = [(run, act) for run in runs(repository) for act in run.acts if act.agent == name]
         if not started:
-            hint = "'yolo-fs company runs' lists those that were."
+            hint = "'yolo-fs company runs' lists the agents that were started."
             message = f"no agent {safe(agent)!r} was started here"
             raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint)
         folder = started[-1][0].folder(repository, started[-1][1])

@@ -26,12 +26,12 @@ def config() -> None:
 @click.option("--origin", is_flag=True, help="Add the file that each value comes from.")
 @click.option("--changed", is_flag=True, help="Only keys that differ from their default.")
 def show(invocation: Invocation, *, origin: bool, changed: bool) -> Reply:
-    """List each key with its value and its default: those in force here, and whatever else your own
+    """List each key with its value and its default: those in force here, and what else your own
     file or git's yolo-fs.host.* sets.
 
-    The repository's `.yolo-planning/config.json` may only tighten `yolo_fs`; a value there that
-    loosens is shown as ignored. The user's own configuration, in ~/.config/yolo-fs/config.json,
-    may do both.
+    The repository's `.yolo-planning/config.json` may only tighten `yolo_fs`; a looser value there
+    is shown as ignored. The user's own configuration, in ~/.config/yolo-fs/config.json, may also
+    loosen.
     """
     with Repository(invocation.start) as repository:
         keys = [*configured(repository.root), *settings_of_hosts(repository)]

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 @click.group(epilog="Example:  yolo-fs context compile fe-dev --phase 1")
 def context() -> None:
-    """What an agent is given: only what its role may see, within its budget.
+    """Compile the context of an agent: only what its role may see, within its budget.
 
-    `.ctx-{role}.toon` lies in the directory of the phase and is never committed. The daemon
-    and `resume` update existing contexts.
+    `.ctx-{role}.toon` is in the directory of the phase and is never committed. The daemon and
+    `resume` update existing contexts.
     """
 
 
@@ -42,9 +42,9 @@ def context() -> None:
 def compile_(
     invocation: Invocation, *, role: str | None, phase: str, plan: str | None, for_all: bool
 ) -> Reply:
-    """Write the context of ROLE, such as dev; say what was cut and what is withheld."""
+    """Write the context of ROLE, such as dev; print what was cut and what is withheld."""
     if (role is None) is not for_all:
-        raise click.UsageError("name one ROLE, or ask for --all")
+        raise click.UsageError("name one ROLE, or use --all")
     with _contexts(invocation, phase) as (contexts, wanted, below):
         names = contexts.agents() if role is None else (role,)
         made = contexts.compile(names, wanted, _plan(plan))
@@ -61,10 +61,10 @@ def compile_(
 @click.argument("role")
 @PHASE
 def prove(invocation: Invocation, *, role: str, phase: str) -> Reply:
-    """Show where every line of a context comes from, and that the file on disk is exactly that.
+    """Show the source of every line of a context, and check that the file on disk is exactly that.
 
     Exit 1 when the file is missing or older than its sources, when a line does not match its
-    source, or when something contributed that the role may not read.
+    source, or when a source is one that the role may not read.
     """
     with _contexts(invocation, phase) as (contexts, wanted, below):
         (proof,) = contexts.prove((role,), wanted)

@@ -36,10 +36,10 @@ from yolo_fs.workspace.settings import load
 
 @click.group("decide")
 def decide() -> None:
-    """Record a decision on which the evidence rests.
+    """Record a decision that counts as evidence.
 
-    A sentence in `decisions.jsonl` is a remark; what these commands append has fields, and only
-    those count.
+    A sentence in `decisions.jsonl` is only a remark; these commands append decisions with fields,
+    which count.
     """
 
 
@@ -53,8 +53,8 @@ _AS = as_agent("Who decides, such as lead.", required=True)
 @_REASON
 @PHASE
 def accept(invocation: Invocation, *, plan: str, agent: str, reason: str, phase: str) -> Reply:
-    """Let a plan pass its code review with known issues, as the Lead of its department may after
-    the last cycle.
+    """Let a plan pass its code review with known issues. Only the Lead of its department may,
+    after the last cycle.
     """
     by = _known(agent)
     spelled = phase or _phase_of(plan)
@@ -70,7 +70,7 @@ def accept(invocation: Invocation, *, plan: str, agent: str, reason: str, phase:
 @_REASON
 @PHASE
 def accept_risk_(invocation: Invocation, *, department: str, reason: str, phase: str) -> Reply:
-    """Accept what the security audit of a department has found, as the user may; Security then
+    """Accept what the security audit of a department has found. Only the user may; Security then
     audits again.
     """
     return _decide(
@@ -90,7 +90,7 @@ def accept_risk_(invocation: Invocation, *, department: str, reason: str, phase:
 def approve_(
     invocation: Invocation, *, gate: str, department: str, reason: str, phase: str
 ) -> Reply:
-    """Let a department's work go on where `approval_gates` of the configuration asks a person:
+    """Approve a department's work where `approval_gates` of the configuration requires a person:
     after its code review, at a FAIL of QA, or at a WARN of Security.
     """
     return _decide(
@@ -104,8 +104,8 @@ def approve_(
 @_REASON
 @PHASE
 def assign_(invocation: Invocation, *, task: str, agent: str, reason: str, phase: str) -> Reply:
-    """Have a task done again after a FAIL of QA, as the Lead of its department: the Senior then
-    specifies it anew.
+    """Have a task done again after a FAIL of QA. Only the Lead of its department may; the Senior
+    then specifies it again.
     """
     by = _known(agent)
     spelled = phase or _phase_of(task)
@@ -125,8 +125,8 @@ def assign_(invocation: Invocation, *, task: str, agent: str, reason: str, phase
 def supersede_(
     invocation: Invocation, *, file: str, record: str, agent: str, reason: str, phase: str
 ) -> Reply:
-    """Let a RECORD of a FILE go, named by its id, as whoever produces or writes the file may: the
-    version without it is then no longer held as records_lost.
+    """Mark a RECORD of a FILE, named by its id, as no longer needed. Only a writer of the file may.
+    A version without the record is then no longer held as records_lost.
     """
     by = _known(agent)
 
@@ -185,5 +185,5 @@ def _decide(
 
 
 def _sentence(made: DecisionMade) -> str:
-    state = "stands already" if made.already else "is written; the daemon commits it"
+    state = "is recorded already" if made.already else "is written; the daemon commits it"
     return safe(f"{made.record['agent']}: {made.record['dec']} ({made.path}:{made.line}) {state}")

@@ -26,12 +26,12 @@ _PACE_S = 0.1
 NEXT = (
     ("init", "make a repository of yours ready"),
     ("go", "run the company in it: docs/company.md"),
-    ("status", "see where the team stands"),
+    ("status", "see the state of the team"),
 )
 
 
 @verb("demo", example="yolo-fs demo --keep")
-@click.option("--keep", is_flag=True, help="Keep the temporary repository and say where it is.")
+@click.option("--keep", is_flag=True, help="Keep the temporary repository and print its path.")
 @click.option(
     "--speed",
     type=click.FloatRange(0.1, 100),
@@ -43,9 +43,9 @@ NEXT = (
 def demo(invocation: Invocation, *, keep: bool, speed: float) -> Reply:
     """Watch the company run: three departments, from an intent to the sign-off.
 
-    It is 'yolo-fs go' with agents that follow a script: the runner, the daemon and the rules are
-    the real ones. A temporary repository is used and removed in the end. Exit code 1 when the phase
-    is not shipped.
+    It is 'yolo-fs go' with agents that follow a script; the runner, the daemon and the rules are
+    real. It uses a temporary repository and removes it at the end. Exit 1 when the phase is not
+    shipped.
     """
     Git(os.curdir).refuse_old()
     with temporary_shop(keep=keep, pace_s=_PACE_S / speed) as root:

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 @click.group("dept")
 def dept() -> None:
-    """Declare or show how a department stands, and tidy up once a phase is over.
+    """Declare or show the status of a department, and clean up once a phase is over.
 
-    What a Lead declares is kept beside what the evidence says; `status` shows where the two part.
+    The declaration of a Lead is kept beside the evidence; `status` shows where the two differ.
     """
 
 
@@ -53,7 +53,7 @@ def dept() -> None:
 @click.option("--plans-total", type=click.IntRange(min=0), help="Total number of plans.")
 @click.option("--error", help="Error message; an empty text clears it.")
 @click.option("--eta", help="When it should be done, in free words.")
-@click.option("--blocker", "blockers", multiple=True, help="What holds it up; may be repeated.")
+@click.option("--blocker", "blockers", multiple=True, help="What blocks it; may be repeated.")
 @click.option(
     "--expect-seq",
     type=click.IntRange(min=0),
@@ -69,7 +69,7 @@ def update(
     expect_seq: int | None,
     **values: Any,
 ) -> Reply:
-    """Declare how a department stands. Nothing is lost when several write at once."""
+    """Declare the status of a department. Nothing is lost when several write at once."""
     with Repository(invocation.start) as repository:
         access = Access(repository)
         if agent:
@@ -103,7 +103,7 @@ def show(invocation: Invocation, *, phase: str) -> Reply:
 def cleanup(invocation: Invocation, *, phase: str, reason: str) -> Reply:
     """Remove the files that departments coordinate by; never an artifact that no commit has.
 
-    Exit code 1, with everything left, when the reason is `complete` and the phase is not.
+    Exit 1, and remove nothing, when the reason is `complete` and the phase is not.
     """
     with Repository(invocation.start) as repository:
         facts_reader = FactsReader(repository, load(repository.root))
@@ -165,6 +165,6 @@ def _show(console: Console, statuses: dict[str, dict[str, Any]]) -> None:
         console.print(
             safe(
                 f"{name:10} {value.get('status')}, step {value.get('step')}, {plans}, "
-                f"number {value.get('seq')}"
+                f"write {value.get('seq')}"
             )
         )

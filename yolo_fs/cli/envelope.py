@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 @click.group("envelope")
 def envelope() -> None:
-    """Write, check and follow the handoffs that lie in documents/handoffs/.
+    """Write, check and follow the handoffs in documents/handoffs/.
 
-    Every one has its session, its route and its moment in its name; after an error the orchestrator
-    chooses.
+    The name of each has its session, its route and its time. After an error, the orchestrator
+    chooses what happens.
     """
 
 
@@ -49,10 +49,10 @@ def envelope() -> None:
 @click.option(
     "--again",
     is_flag=True,
-    help="A re-run: write it as an attempt of its own, though nothing has changed.",
+    help="Write it as a new attempt, even if nothing has changed.",
 )
 def new(invocation: Invocation, *, draft: str, again: bool) -> Reply:
-    """Check a handoff and write it under its right name, complete or not at all; print the path.
+    """Check a handoff and write it under the correct name, complete or not at all; print the path.
 
     DRAFT is a file with the envelope, or - for stdin. It may leave out handoff_version, timestamp,
     product_name_slug, progress_percentage, and the session_id of a first handoff. The same handoff
@@ -81,8 +81,8 @@ def new(invocation: Invocation, *, draft: str, again: bool) -> Reply:
 @verb("check", example="yolo-fs envelope check draft.json", parent=envelope)
 @click.argument("file")
 def check(invocation: Invocation, *, file: str) -> Reply:
-    """Check a handoff: its shape, its name, the files it mentions, and what its session said
-    before.
+    """Check a handoff: its shape, its name, the files it mentions, and the earlier handoffs of its
+    session.
 
     FILE may be - for stdin, or a draft anywhere. Exit 1 when it breaks a rule; warnings alone do
     not count.
@@ -100,8 +100,8 @@ def check(invocation: Invocation, *, file: str) -> Reply:
 @verb("show", example="yolo-fs envelope show", parent=envelope)
 @click.argument("session", default="")
 def show(invocation: Invocation, *, session: str) -> Reply:
-    """Show how far a session is, handoff by handoff; after an error, the four ways and where each
-    leads.
+    """Show the progress of a session, handoff by handoff; after an error, the four choices and the
+    result of each.
 
     SESSION is an id or its beginning; without it, the session that was written to last.
     """
@@ -194,7 +194,7 @@ def _session(handoffs: ProductHandoffs, wanted: str) -> str:
         if sessions
         else f"no session {safe(wanted)!r}"
     )
-    hint = f"There are: {', '.join(known[-10:])}."
+    hint = f"Known sessions: {', '.join(known[-10:])}."
     raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint)
 
 

@@ -34,15 +34,16 @@ if TYPE_CHECKING:
 def escalate() -> None:
     """Report what blocks a task, raise it level by level, and bring the decision down again.
 
-    Each level speaks only to the one above and the one below. A level that is silent for too long
-    hands the question up; silence never decides. An escalation is resolved once the task goes on.
+    Each level speaks only to the one above and the one below. A question moves up when its level
+    does not answer in time; silence never decides. An escalation is resolved once the task
+    continues.
     """
 
 
 _MESSAGE = click.option(
-    "--message", "message_path", metavar="FILE", help="The message that says it; '-' reads stdin."
+    "--message", "message_path", metavar="FILE", help="File with the message; '-' reads stdin."
 )
-_TO = click.option("--to", default="", help="Who gets it; the next level by default.")
+_TO = click.option("--to", default="", help="Receiver; the next level by default.")
 _ACTING = as_agent("Acting agent; default: that of the session, else the current holder.", "--by")
 _REASON = click.option(
     "--reason", default="", help="What blocks the work, or the reason for the decision."
@@ -58,7 +59,7 @@ _BOUNDARY = click.option("--boundary", default="", help="Why it is outside your 
 
 @verb("open", example="yolo-fs escalate open --message blocker.json", parent=escalate)
 @click.option("--task", default="", help="The blocked task, NN-MM/Tk.")
-@as_agent("Who is blocked; dev where nothing else is said.", "--from")
+@as_agent("Agent that is blocked (default: dev).", "--from")
 @_REASON
 @_EVIDENCE
 @_RECOMMENDATION
@@ -66,15 +67,20 @@ _BOUNDARY = click.option("--boundary", default="", help="Why it is outside your 
 @click.option(
     "--severity",
     type=click.Choice(["blocking", "major", "minor"]),
-    help="How grave it is; blocking where nothing else is said.",
+    help="Severity (default: blocking).",
 )
-@click.option("--fail", "fails", is_flag=True, help="A security FAIL: past the chain, to the user.")
+@click.option(
+    "--fail",
+    "fails",
+    is_flag=True,
+    help="A security FAIL, which skips the chain and goes to the user.",
+)
 @_TO
 @_MESSAGE
 def open_(invocation: Invocation, *, message_path: str | None, to: str, **given: Any) -> Reply:
     """Report that a task is blocked: by a `dev_blocker`, by an `escalation`, or in words.
 
-    Its id is ESC-NN-MM-Tk. Where two departments have a plan of that number, the frontend's is
+    Its id is ESC-NN-MM-Tk. If two departments have a plan of that number, the frontend's id is
     ESC-fe-NN-MM-Tk and the UI/UX department's ESC-ux-NN-MM-Tk; the backend's is ESC-be-NN-MM-Tk
     if another department has reported its own without a marker before.
     """
@@ -120,7 +126,7 @@ def raise_(
 @click.argument("name", metavar="ESC-NN-MM-Tk")
 @_ACTING
 @click.option(
-    "--decision", default="", help="The concrete choice; further down, the same one is passed on."
+    "--decision", default="", help="The decision; on the way down, the same one is passed on."
 )
 @_REASON
 @click.option("--item", "instructions", multiple=True, help="An instruction; may be repeated.")
@@ -128,17 +134,17 @@ def raise_(
     "--commit",
     "shown_by",
     default="",
-    help="The commit by which the task goes on; ends the escalation.",
+    help="Commit that continues the task; ends the escalation.",
 )
 @_TO
 @_MESSAGE
 def resolve(
     invocation: Invocation, *, name: str, message_path: str | None, to: str, **given: Any
 ) -> Reply:
-    """Decide, pass the decision down, or show that the task goes on: whichever is your turn.
+    """Decide, pass the decision down, or report that the task continues, depending on your level.
 
-    Takes an `escalation_resolution`, the Senior's `code_review_changes` and the Dev's
-    `dev_progress` as well.
+    --message takes an `escalation_resolution`, the Senior's `code_review_changes` or the Dev's
+    `dev_progress`.
     """
     request = _read_request(
         invocation.start,
@@ -158,7 +164,7 @@ def resolve(
 @verb("list", example="yolo-fs escalate list --phase 1", parent=escalate)
 @phase_option("all")
 def list_(invocation: Invocation, *, phase: str) -> Reply:
-    """Show each escalation: who holds it, since when, what is owed, and how it came there."""
+    """Show each escalation: its holder, since when, the next step, and its history."""
     with Repository(invocation.start) as repository:
         service = Escalations(repository, load(repository.root))
         phases = [find_phase(repository.root, phase)] if phase else phases_in(repository.root)
@@ -175,10 +181,10 @@ def list_(invocation: Invocation, *, phase: str) -> Reply:
 
 @verb("tick", example="yolo-fs escalate tick", parent=escalate)
 def tick(invocation: Invocation) -> Reply:
-    """Escalate levels that timed out, and close escalations whose task has resumed. The daemon
-    does this every few seconds.
+    """Escalate levels that timed out, and close escalations whose task has resumed. The daemon does
+    the same every few seconds.
 
-    Safe to run several times at once: each level of each attempt is handed up once.
+    Safe to run several times at once: each level of each attempt moves up once.
     """
     with (
         Repository(invocation.start) as repository,
@@ -250,7 +256,7 @@ def _request_from_message(start: str, path: str, types: Sequence[str]) -> Escala
         raise _unreadable(faults[0].as_finding(path, 1))
     if value["type"] not in types:
         raise _error_for_usage(
-            Reason.UNKNOWN_TYPE, f"{value['type']} says nothing of that; {' or '.join(types)} does"
+            Reason.UNKNOWN_TYPE, f"{value['type']} does not do that; {' or '.join(types)} does"
         )
     return request_of(value)
 
@@ -312,7 +318,7 @@ def _lines(escalation: EscalationProgress) -> Iterator[str]:
     since = f"since {local(escalation.since)}"
     yield safe(
         f"{escalation.id} {escalation.severity}, {escalation.standing}: "
-        f"{escalation.agent} holds it {since}, attempt {escalation.attempt}"
+        f"with {escalation.agent} {since}, attempt {escalation.attempt}"
     )
     does, command = act_of(escalation)
     yield safe(f"next: {escalation.agent} {does}", 500)
@@ -346,7 +352,7 @@ def show_fired(console: Console, fired: Sequence[AddedLine]) -> None:
     """Print what timeouts and commits have moved."""
     for added_line in fired:
         console.print(
-            safe(f"{added_line.id}: {added_line.line['reason']}, {added_line.line['tgt']} has it")
+            safe(f"{added_line.id}: {added_line.line['reason']}, now with {added_line.line['tgt']}")
         )
     if not fired:
         console.print("nothing is due")

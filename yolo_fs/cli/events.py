@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def events(invocation: Invocation, *, follow: bool, since: int, type_: str | None) -> Reply:
     """Show what happened, in order.
 
-    Each event carries a number that only grows, so nothing is missed or read twice.
+    The number of an event only grows: with --since, no event is missed or read twice.
     """
     repository = Repository(invocation.start)
     journal = Journal(repository.own_dir, source=repository.root)

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 @verb("explain", example="yolo-fs explain gitignored")
 @click.argument("name", metavar="NAME|PATH")
 def explain(invocation: Invocation, *, name: str) -> Reply:
-    """Say what a name means: a reason code, a gate, a kind of file or message, a step, an agent, a
-    department; or how a file, a phase, a plan, a task or an escalation stands.
+    """Explain a name: a reason code, a gate, a kind of file or message, a step, an agent, a
+    department; or show the state of a file, a phase, a plan, a task or an escalation.
 
-    A gate is asked in the phase that is worked on; 'yolo-fs gate why GATE --phase N' asks in
-    another. Everything but gates and files is known outside of a repository, too.
+    A gate is that of the phase at work; for another phase: 'yolo-fs gate why GATE --phase N'.
+    Everything but gates and files works outside of a repository, too.
     """
     meanings = meanings_of(name)
     is_there = os.path.lexists(os.path.join(invocation.start, name))
@@ -72,7 +72,7 @@ def _show_meanings(name: str, meanings: Sequence[Meaning]) -> Reply:
             console.print(f"{meaning.name}{sort}: {meaning.says}", soft_wrap=True)
             if meaning.what == "reason" and remedy:
                 console.print(f"  What to do: {remedy}", soft_wrap=True)
-            more = "Where it holds now" if meaning.what == "reason" else "More"
+            more = "Files with it now" if meaning.what == "reason" else "More"
             console.print(f"  {more}: {meaning.command}", soft_wrap=True)
 
     return Reply(data, show=show)
@@ -136,6 +136,6 @@ def _error_for_unknown(name: str) -> YoloError:
     meant = f"Did you mean {' or '.join(near)}? " if near else ""
     return YoloError(
         Reason.UNKNOWN_NAME,
-        f"{safe(name)!r} is no name of the protocol, and no file of the planning tree",
+        f"{safe(name)!r} is neither a name of the protocol nor a file of the planning tree",
         hint=f"{meant}'yolo-fs status' names the files, 'yolo-fs schema list' the kinds.",
     )

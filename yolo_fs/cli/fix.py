@@ -40,14 +40,16 @@ if TYPE_CHECKING:
 
 @verb("fix", example="yolo-fs fix .yolo-planning/phases/01-auth/01-02.plan.jsonl --write")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option("--write", is_flag=True, help="Write the repaired files; without it only a diff.")
+@click.option(
+    "--write", is_flag=True, help="Write the repaired files; without --write, print a diff."
+)
 def fix(invocation: Invocation, *, paths: Sequence[str], write: bool) -> Reply:
-    """Print a diff of what can be repaired without deciding anything for the author. 'git apply'
-    takes it, unless it holds characters that cannot be seen: they are escaped, but for --json.
+    """Print a diff that repairs what needs no decision of the author. 'git apply' accepts it,
+    unless it holds invisible characters, which are escaped; --json prints it unescaped.
 
     Old names of keys, compound plan ids, numbers written as text, synonyms of listed values, blank
-    lines and the like. No value is dropped. Without PATH: the whole planning tree. Ends with 0 when
-    nothing is left, and with 1 when an author has to decide; each such question is a finding.
+    lines and the like. No value is dropped. Without PATH: the whole planning tree. Exit 0 when
+    nothing is left, 1 when an author has to decide; each such question is a finding.
     """
     with closing(Validator(invocation.start)) as validator:
         files = validator.paths(paths) if paths else validator.tree()
@@ -80,27 +82,27 @@ def _show(console: Console, changed: Sequence[Fixed], questions: Sequence[Findin
         if file.was_written:
             console.print(f"repaired {safe(file.path)}", soft_wrap=True)
             continue
-        print_text(console, _diff(file), "'--json' has this diff as git takes it")
+        print_text(console, _diff(file), "'--json' prints this diff as 'git apply' reads it")
 
 
 @verb("adopt", example="yolo-fs adopt --write --report adoption.html")
 @click.option("--from", "folder", metavar="DIR", help="Report on a planning tree of another name.")
 @click.option("--write", is_flag=True, help="Apply the repairs, and commit what is valid.")
-@click.option("--learn", is_flag=True, help="Say what this team's own words seem to mean.")
+@click.option("--learn", is_flag=True, help="Propose meanings for keys and words of this team.")
 @click.option("--report", "page", metavar="FILE.html", help="Keep the report as one HTML file.")
 def adopt(
     invocation: Invocation, *, folder: str | None, write: bool, learn: bool, page: str | None
 ) -> Reply:
-    """Report how a planning tree that is already there stands: what is valid, repairable, or needs
-    its author.
+    """Report on an existing planning tree: what is valid, what can be repaired, and what needs its
+    author.
 
-    With --write the repairs that decide nothing are applied, and each valid artifact becomes a
-    commit of its own under its prescribed subject. Nothing is moved or deleted. Ends with 1 while
-    an author has to decide something.
+    With --write, repairs that need no decision are applied, and each valid artifact is committed
+    separately under its prescribed subject. Nothing is moved or deleted. Exit 1 while an author has
+    to decide something.
 
-    With --learn it proposes `aliases` for the configuration: which key an unknown one stands for,
-    and which words stand where a listed value should. Once they are in the configuration, `fix` and
-    `adopt --write` repair by them; nothing else is accepted.
+    With --learn, `aliases` for the configuration are proposed: the known key for each unknown one,
+    and the listed value for each unlisted one. Once the configuration has them, `fix` and `adopt
+    --write` repair by them; nothing else is accepted.
     """
     if folder is not None and write:
         raise click.UsageError(

@@ -31,7 +31,7 @@ _OUTPUT_LINES = 12
 
 @click.group("gate")
 def gate() -> None:
-    """Ask the gates between departments.
+    """Show whether the gates between departments are open.
 
     A gate is open when its evidence is committed. No file made by hand opens it.
     """
@@ -55,10 +55,10 @@ def check(invocation: Invocation, *, name: str, phase: str) -> Reply:
 def why(invocation: Invocation, *, name: str, phase: str) -> Reply:
     """Show each missing piece of evidence: its file and line, and the command that shows it.
 
-    What most of the phase waits for stands first, with the command that settles it.
+    First comes what most of the phase waits for, with the command that settles it.
 
-    Where your own configuration has a `verify_command`, how its last run on these sources ended
-    stands below: it opens and closes no gate.
+    If your own configuration has a `verify_command`, the result of its last run on these sources
+    comes last. It opens and closes no gate.
     """
     from yolo_fs.checking.verify_command import verification_of
 
@@ -105,7 +105,7 @@ def wait(
 ) -> Reply:
     """Wait until all the gates are open.
 
-    Exit 1 with what each department lacks when the time is over.
+    When the time is over, exit 1 and print what each department lacks.
     """
     waited = wait_for(invocation.start, phase, names, timeout)
     code = Exit.DONE if waited.look.is_open else Exit.FINDINGS
@@ -197,4 +197,4 @@ def _standing(department: Mapping[str, Any], phase: str) -> str:
     check = f"'yolo-fs workflow check {department['step']} --phase {phase}'"
     lacks = shortened(department["missing"], 3, shown_by=check, between="; ")
     why = "; ".join(filter(None, (lacks, *department["blockers"])))
-    return safe(f"at {department['step']}: {why or 'nothing of it is there'}", 500)
+    return safe(f"at {department['step']}: {why or 'nothing of it exists'}", 500)

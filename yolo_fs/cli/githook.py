@@ -62,12 +62,12 @@ def __getattr__(attribute: str) -> click.Command:
     @click.argument("name", type=click.Choice(list(HOOKS)))
     @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
     def git_hook(name: str, arguments: tuple[str, ...]) -> int:
-        """Answer one of git's hooks: exit 1 refuses, and stderr says why and what would be right.
+        """Run one of git's hooks: exit 1 refuses, with the reason and the remedy on stderr.
 
-        git calls this; 'yolo-fs hooks install' installs it. For agent hosts see 'yolo-fs setup'.
+        Called by git; 'yolo-fs hooks install' installs it. For agent hosts see 'yolo-fs setup'.
 
-        Hook managers call this; 'yolo-fs hooks install' needs none. ARGUMENTS are those that git
-        gives.
+        Hook managers may call it as well; 'yolo-fs hooks install' needs none. ARGUMENTS are those
+        that git gives.
         """
         if os.environ.get("YOLO_FS_PROBE"):
             _print_version([name])

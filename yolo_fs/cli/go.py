@@ -86,17 +86,17 @@ _OPTIONS = (
         multiple=True,
         metavar="[ROLE=]HOST",
         shell_complete=_complete_host,
-        help=f"Who plays the agents: {', '.join(HOST_BY_NAME)}; as dev=codex, those of one role."
-        " May be repeated. Else what yolo-fs.host.default and yolo-fs.host.of.ROLE of your git say,"
-        f" or {DEFAULT_HOST}.",
+        help=f"Host that runs the agents: {', '.join(HOST_BY_NAME)}; dev=codex sets it for one"
+        " role. May be repeated. Default: yolo-fs.host.of.ROLE, then yolo-fs.host.default of your"
+        f" git configuration, then {DEFAULT_HOST}.",
     ),
     click.option(
         "--with",
         "program",
         default="",
         metavar="COMMAND",
-        help="Program of the host, such as './my-agent {agent}'; of command, where a role has that."
-        " No shell reads it.",
+        help="Command line of the host (of the host 'command', if a role uses it), such as"
+        " './my-agent {agent}'. It runs without a shell.",
     ),
     click.option(
         "--max-agents",
@@ -110,34 +110,34 @@ _OPTIONS = (
         "budget_usd",
         type=click.FloatRange(min=0),
         metavar="USD",
-        help="Start nobody any more once that much is spent.",
+        help="Start no more agents once this much is spent.",
     ),
     click.option(
         "--max-tokens",
         type=click.IntRange(min=0),
-        help="Start nobody any more once that many are used.",
+        help="Start no more agents once this many are used.",
     ),
     click.option(
         "--approve",
         default="",
         callback=_parse_checkpoints,
         metavar="plan,ship",
-        help="Ask a person there, though nobody has to decide.",
+        help="Ask a person at these points, even if no decision is needed.",
     ),
     click.option(
         "--team",
         type=click.Choice([*TEAM_SIZE_BY_NAME]),
-        help="How much of the company works, from now on; config.json keeps it.",
+        help="Size of the team from now on; config.json stores it.",
     ),
     click.option(
         "--worktrees",
         is_flag=True,
-        help="A Dev for each plan of a wave, in a work tree of its own; merged task by task.",
+        help="One Dev for each plan of a wave, each in a separate work tree; merged task by task.",
     ),
     click.option(
         "--dry-run",
         is_flag=True,
-        help="Start nothing; print each act with its host, command line and brief.",
+        help="Start nothing; print each step with its host, command line and brief.",
     ),
 )
 
@@ -156,7 +156,7 @@ def _with_options(function: Callable[..., Reply]) -> Callable[..., Reply]:
 def _refuse_elsewhere(_context: click.Context, parameter: click.Parameter, value: object) -> None:
     flag = parameter.opts[0]
     if value:
-        raise click.UsageError(f"{flag} is no option of go: {_ELSEWHERE[flag]}")
+        raise click.UsageError(f"{flag} is not an option of go: {_ELSEWHERE[flag]}")
 
 
 _ELSEWHERE = {
@@ -188,11 +188,11 @@ def _with_flags(function: Callable[..., Reply]) -> Callable[..., Reply]:
 @_with_options
 @_with_flags
 def go(invocation: Invocation, *, intent: tuple[str, ...], **given: Any) -> Reply:
-    """Run the company: an agent for each act that the phase waits for, until it is shipped.
+    """Run the company: start an agent for each open step of the phase, until the phase is shipped.
 
-    INTENT begins a phase where none is open. What an agent did counts once it is on the branch.
-    Exit 0 when the phase is shipped, 75 when a person has to act, with the list, 1 when an act was
-    given up, with the reasons. The same command goes on wherever a run has ended.
+    INTENT begins a phase if none is open. The work of an agent counts once it is on the branch.
+    Exit 0 when the phase is shipped; 75 when a person has to act, with the list; 1 when a step was
+    given up, with the reasons. The same command continues where a run has ended.
     """
     flags = [flag for flag in SKIP_FLAGS if given.pop(_parameter_of(flag))]
     return _run(invocation, "", intent, flags=flags, **given)
@@ -379,7 +379,7 @@ def _preview_run(
             for line in str(act["brief"]).splitlines():
                 console.print(f"  {safe(line, 2000)}")
         if not acts:
-            console.print("nobody would be started")
+            console.print("no agent would be started")
 
     return Reply(data, show=show)
 
@@ -420,7 +420,7 @@ def reply_of_run(
                 console.print(safe(f"  given up: {why}", 1000))
         is_open = result.outcome not in (RunOutcome.SHIPPED, RunOutcome.DONE)
         if is_open and all(item.command != run.again for item in result.waiting):
-            console.print(safe(f"  to go on: {run.again}", COMMAND_LENGTH))
+            console.print(safe(f"  to continue: {run.again}", COMMAND_LENGTH))
         if not_begun:
             when = f" once phase {chosen.phase} has shipped" if is_open else ""
             console.print(safe(f"not begun: {not_begun}", 500))
@@ -484,7 +484,7 @@ class RunDaemon:
                 with suppress(subprocess.TimeoutExpired):
                     self._started.process.wait(_STOP_S)
             self._watch()
-            self._emit("daemon.started", {"why": "none watched the work tree any more"})
+            self._emit("daemon.started", {"why": "no daemon watched the work tree"})
 
     def __exit__(self, *_: object) -> None:
         if self._started is None or self._started.process.poll() is not None:
@@ -599,7 +599,7 @@ def line_of(name: str, about: Mapping[str, Any], signs: Mapping[str, str]) -> st
         case "act.escalated":
             text = f"{signs['up']} {about['agent']} asks {about['to']}: {about['why']}"
         case "intent.waits":
-            goes_on = f"phase {about['phase']} is open, and goes on: {safe(about['goal'], 200)}"
+            goes_on = f"phase {about['phase']} is open, and continues: {safe(about['goal'], 200)}"
             text = f"{signs['other']} {goes_on}; not begun: {about['intent']}"
         case "act.given_up":
             text = f"{signs['failed']} {who}: given up"

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 @click.group("handoff")
 def handoff() -> None:
-    """Hand work over, and take it over.
+    """Hand work over to another role, and accept it.
 
-    A packet is accepted whole or not at all: the receiver of a rejected one stops before any edit.
+    A packet is accepted whole or not at all: the receiver of a rejected packet edits nothing.
     """
 
 
@@ -58,7 +58,7 @@ def handoff() -> None:
 def check(
     invocation: Invocation, *, path: str | None, receiver: str | None, because: str | None
 ) -> Reply:
-    """Accept a handoff, or tell each reason why its receiver must stop.
+    """Accept a handoff, or print each reason why its receiver must stop.
 
     Without PATH: the HANDOFF.md that was written last, in the planning tree or a directive session.
     A PATH is a HANDOFF.md or a text with a chat packet; - reads the text from stdin.
@@ -81,8 +81,15 @@ def check(
     example="yolo-fs handoff emit --from pair --to architect --trigger pair_out_of_scope …",
     parent=handoff,
 )
-@click.option("--as", "--from", "from_role", required=True, metavar="ROLE", help="Role that stops.")
-@click.option("--to", "to_role", required=True, metavar="ROLE", help="Role that goes on.")
+@click.option(
+    "--as",
+    "--from",
+    "from_role",
+    required=True,
+    metavar="ROLE",
+    help="Role that hands over and stops.",
+)
+@click.option("--to", "to_role", required=True, metavar="ROLE", help="Role that continues.")
 @click.option(
     "--trigger",
     required=True,
@@ -170,7 +177,7 @@ def _finding_for_no_handoff() -> Finding:
         Reason.FILE_MISSING,
         HANDOFF,
         expected=expected,
-        hint="ask the sender; 'yolo-fs handoff emit --help' says how one is written",
+        hint="ask the sender; 'yolo-fs handoff emit --help' shows how to write one",
     )
 
 
@@ -196,11 +203,11 @@ def _emitted_as_json(emitted: EmittedHandoff) -> dict[str, Any]:
 def _show(console: Console, handed: ReceivedHandoff) -> None:
     packet = handed.packet
     if handed.over:
-        console.print(safe(f"over: {handed.over}; nobody has to follow it", 500))
+        console.print(safe(f"closed: {handed.over}; there is nothing to do", 500))
         return
     if packet is None or not handed.is_accepted:
         console.print(
-            "stop: the handoff is not accepted; make no edit until it is mended", style="red"
+            "stop: the handoff is not accepted; make no edit until it is corrected", style="red"
         )
         return
     console.print(f"accepted: you are {handed.role} now; no confirmation is needed", style="green")
@@ -256,13 +263,13 @@ def _show_fields(console: Console, fields: dict[str, str]) -> None:
 def read(
     invocation: Invocation, *, path: str, agent: str, phase: str, text_path: str | None
 ) -> Reply:
-    """Read the handoff.json that an agent left, else the ---HANDOFF--- block of its reply, and log
-    why.
+    """Read the handoff.json of an agent, else the ---HANDOFF--- block of its reply, and log the
+    result.
 
-    Exit 0 when there is a handoff to route by. Each read leaves its reason in context_health.log of
-    the planning tree: handoff_json, file_missing, json_parse_error or schema_invalid; after a
-    fallback text_fallback_ok or text_fallback_fail as well. With `strict_handoffs` in the
-    configuration only the file itself will do.
+    Exit 0 when there is a usable handoff. Each read logs its result in context_health.log of the
+    planning tree: handoff_json, file_missing, json_parse_error or schema_invalid; after a fallback
+    also text_fallback_ok or text_fallback_fail. With `strict_handoffs` in the configuration, only
+    the file counts.
     """
     with Repository(invocation.start) as repository:
         settings = load(repository.root)

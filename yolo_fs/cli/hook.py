@@ -21,8 +21,8 @@ from yolo_fs.protocol.hooks import HOST_BY_NAME
 def hook(invocation: Invocation, *, event: str, host: str) -> Reply:
     """Answer one EVENT of an agent host: its JSON on stdin, our JSON on stdout.
 
-    Hosts call this; 'yolo-fs setup' installs it. For git's hooks see 'yolo-fs hooks'. The exit code
-    is 0 except for a refusal that the host only understands as exit code 2.
+    Called by hosts; 'yolo-fs setup' installs it. For git's hooks see 'yolo-fs hooks'. The exit code
+    is 0, except for a refusal on a host that only understands exit code 2.
     """
     arguments = [
         event,

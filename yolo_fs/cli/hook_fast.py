@@ -376,7 +376,7 @@ def _was_compacted(payload: Question, _cwd: str, root: str) -> bool:
 
 
 def _never(_payload: Question, _cwd: str, _root: str) -> bool:
-    """Return False: such an event is only a sign of life."""
+    """Return False: such an event is only a heartbeat."""
     return False
 
 

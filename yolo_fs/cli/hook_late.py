@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-UNKEPT = "What this destroys was not kept: the check did not come so far. Commit or copy it before."
+UNKEPT = "What this destroys was not saved: the check ended too early. Commit or copy it first."
 _NAMES = (
     r"\.dept-status-|\.dept-lock-|\.handoff-|\.escalation-state\.json$|\.escalation-resolution-"
 )
@@ -51,12 +51,12 @@ def answer_late(
     cause = failure or took
     if why := _forbidden(payload, cwd):
         first = f"{why} (decided by its name alone: {cause})."
-        instead = "ask again in a moment; 'yolo-fs doctor' says what is slow"
+        instead = "try again in a moment; 'yolo-fs doctor' shows what is slow"
     elif not failure and is_one_of_ours(payload, root_of(payload, cwd)):
-        first = f"It is not known whether this may run: {took}."
+        first = f"The check whether this may run is not finished: {took}."
         instead = (
-            "split it into several shorter commands, or ask again in a moment; "
-            "'yolo-fs doctor' says what is slow"
+            "split it into several shorter commands, or try again in a moment; "
+            "'yolo-fs doctor' shows what is slow"
         )
     else:
         note = f"yolo-fs hook: not checked, {cause}; the tool may run. "
@@ -69,7 +69,7 @@ def answer_late(
 
 def answer_unread(host: str, note: str) -> tuple[Mapping[str, Any], str, int]:
     """Return the refusal of a request that cannot be parsed; `note`: why."""
-    first = "It is not known what this does: what the host told of it is too large or too deep."
+    first = "The call cannot be checked: its description by the host is too large or too deep."
     instead = "write less at once, in several calls"
     return _refusal(host, first, instead)[0], note, 0
 

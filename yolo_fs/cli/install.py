@@ -61,22 +61,20 @@ def _departments_in(text: str) -> tuple[Dept, ...]:
 
 
 @verb("init", example="yolo-fs init --departments backend,frontend,uiux")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be done; change nothing.")
 @click.option(
     "--departments",
     default="",
     metavar="LIST",
     callback=lambda _context, _parameter, text: _departments_in(text),
-    help=f"Who works on a phase: {','.join(_CHOICES)}. Backend always does; several work in "
-    "parallel.",
+    help=f"Departments that work on a phase: {','.join(_CHOICES)}. Backend always does; several "
+    "work in parallel.",
 )
 @click.option(
     "--team",
     type=click.Choice(tuple(TEAM_SIZE_BY_NAME)),
     default=None,
-    help="How much of the company works: "
-    + "; ".join(f"{row.name}: {row.does}" for row in TEAM_SIZES)
-    + ".",
+    help="Size of the team: " + "; ".join(f"{row.name}: {row.does}" for row in TEAM_SIZES) + ".",
 )
 @click.option(
     "--host",
@@ -100,10 +98,10 @@ def init(
 ) -> Reply:
     """Make the planning tree `.yolo-planning/` in this repository.
 
-    Never overwrites a file and never touches your own .gitignore; a second time it does nothing. On
-    a terminal it asks for what the command line leaves open: the team, its departments, the commit,
-    the daemon, the host, and before it changes a hook that lies among the files of your team, as
-    husky has it; elsewhere it leaves such a hook to 'yolo-fs hooks install'.
+    Never overwrites a file and never changes your own .gitignore; a second run does nothing. On a
+    terminal, questions cover what the command line leaves open: team, departments, commit, daemon,
+    host, and each change of a hook that belongs to the files of your team, as with husky. Without a
+    terminal, 'yolo-fs hooks install' changes such a hook.
     """
     with Repository(invocation.start) as repository:
         if there := left_out(repository.root):
@@ -205,8 +203,8 @@ def _left(paths: Sequence[str]) -> list[Finding]:
         Finding(
             Reason.STATE_CONFLICT,
             paths[0],
-            message=f"it is not as init writes it{more}, so it is left for you to commit",
-            hint=f"'git add {listed}' stages what you want of it.",
+            message=f"its content is not that of init{more}, so you have to commit it",
+            hint=f"'git add {listed}' stages it.",
             level=Level.WARNING,
             command=f"git status -- {listed}",
         )
@@ -340,7 +338,7 @@ def _as_json(deed: Deed) -> dict[str, Any]:
 
 _MEANINGS = {
     "git": "only this once: yolo-fs commits from then on",
-    "yolo-fs init": "once git no longer stands in the way",
+    "yolo-fs init": "once git allows it",
     "yolo-fs setup": "have the host ask before an edit, and brief each session",
     "yolo-fs start": "watch, and commit what agents write",
     "yolo-fs go": "have agents do it, from an intent to a shipped phase",
@@ -353,7 +351,9 @@ def _make_hooks(repository: Repository, hooks: Sequence[githooks.Deed]) -> list[
     try:
         githooks.carry_out(repository, hooks)
     except YoloError as error:
-        hint = "Mend that, then run 'yolo-fs hooks install'; all else works without them."
+        hint = (
+            "Fix that, then run 'yolo-fs hooks install'; everything else works without the hooks."
+        )
         return [replace(error.as_finding(), hint=hint, level=Level.WARNING)]
     return []
 
@@ -394,12 +394,12 @@ def _spell(start: str, root: str, path: str) -> str:
 
 
 @verb("doctor", example="yolo-fs doctor --fix --dry-run")
-@click.option("--fix", is_flag=True, help="Mend what can be mended without losing anything.")
-@click.option("--dry-run", is_flag=True, help="With --fix: only say what would be done.")
+@click.option("--fix", is_flag=True, help="Repair what can be repaired without losing anything.")
+@click.option("--dry-run", is_flag=True, help="With --fix: only print what would be done.")
 def doctor(invocation: Invocation, *, fix: bool, dry_run: bool) -> Reply:
-    """Look at git, the planning tree, the locks, the index and the daemon, and say what is wrong.
+    """Check git, the planning tree, the locks, the index and the daemon, and list what is wrong.
 
-    Nothing is ever deleted that is not provably ours, and no branch is ever moved.
+    --fix deletes only what is provably ours, and never moves a branch.
     """
     with Repository(invocation.start) as repository:
         symptoms = _look_everywhere(repository, invocation.start)
@@ -447,6 +447,6 @@ def _show_symptoms(
     for symptom in mended:
         console.print(f"{'would ' if dry_run else ''}{safe(symptom.mending)}")
     if not mended and any(symptom.mend for symptom in symptoms):
-        console.print("some of this can be mended: yolo-fs doctor --fix --dry-run")
+        console.print("some of this can be repaired: yolo-fs doctor --fix --dry-run")
     state = "running" if is_observed else "not running; commands work without it, more slowly"
     console.print(f"background helper: {state}", soft_wrap=True)

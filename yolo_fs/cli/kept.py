@@ -35,9 +35,9 @@ class _ListedByDefault(click.Group):
 def kept() -> None:
     """List and restore files that were refused, or that a command was about to destroy.
 
-    They lie in a private ref of the repository, never on a branch, and are never pushed by yolo-fs.
-    The newest 20 versions of a path stay, 64 MiB in all. What looks like a credential is only
-    named. Without a subcommand: list.
+    They are stored in a private ref of the repository, never on a branch, and yolo-fs never pushes
+    them. The newest 20 versions of a path stay, 64 MiB in all. Of a file that looks like a
+    credential, only the name is stored. Without a subcommand: list.
     """
 
 
@@ -57,7 +57,7 @@ def list_(invocation: Invocation) -> Reply:
 @verb("show", example="yolo-fs kept show 3", parent=kept)
 @click.argument("number", type=int, metavar="N")
 def show(invocation: Invocation, *, number: int) -> Reply:
-    """Print the contents of an entry; what cannot be seen is escaped, but for --json."""
+    """Print the contents of an entry; invisible characters are escaped, except with --json."""
     with Repository(invocation.start) as repository:
         keeper = _keeper(repository)
         entry = keeper.entry(number)
@@ -74,7 +74,7 @@ def show(invocation: Invocation, *, number: int) -> Reply:
 @click.argument("number", type=int, metavar="N")
 @click.option("--to", "target", metavar="PATH", help="Write it there instead of where it was.")
 def restore_(invocation: Invocation, *, number: int, target: str | None) -> Reply:
-    """Write an entry back to where it was. What stands there uncommitted is kept first.
+    """Write an entry back to where it was. An uncommitted file at that place is kept first.
 
     Nothing is written into a git directory, through a link, or where git would run it as a hook.
     """
@@ -88,10 +88,10 @@ def restore_(invocation: Invocation, *, number: int, target: str | None) -> Repl
 
 @verb("prune", example="yolo-fs kept prune --older 30d", parent=kept)
 @click.option(
-    "--older", default="30d", metavar="AGE", help="Such as 12h, 30d or 8w; 30d unless given."
+    "--older", default="30d", metavar="AGE", help="Age such as 12h, 30d or 8w (default: 30d)."
 )
 def prune(invocation: Invocation, *, older: str) -> Reply:
-    """Drop what was kept longer ago. Git frees the room when it next collects garbage."""
+    """Delete older entries. Git frees the space at its next garbage collection."""
     with Repository(invocation.start) as repository:
         gone = _keeper(repository).prune(_parse_age(older))
     text = f"{counted(gone, 'kept file')} dropped"
@@ -108,7 +108,9 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 def _parse_age(text: str) -> timedelta:
     match = re.fullmatch(r"([0-9]{1,5})([hdw])", text)
     if not match:
-        raise click.UsageError(f"{safe(text)!r} is no age: a number and h, d or w, such as 30d.")
+        raise click.UsageError(
+            f"{safe(text)!r} is not an age: a number and h, d or w, such as 30d."
+        )
     return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
@@ -140,4 +142,4 @@ def _show_restored(console: Console, done: Restored) -> None:
     for path in done.written:
         console.print(f"restored {safe(path)}")
     if done.kept_first:
-        console.print(f"what stood there before is kept under number {done.kept_first}")
+        console.print(f"the file that was there before is kept under number {done.kept_first}")

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 @click.option("--team", "kind", flag_value="team", help="Only the commits of yolo-fs.")
 @click.option(
     "-n", "count", type=click.IntRange(1, 100_000), default=30, show_default=True,
-    help="So many at most.",
+    help="Maximum number of commits.",
 )  # fmt: skip
 def log(invocation: Invocation, *, kind: str | None, count: int) -> Reply:
-    """List the commits of the branch, newest first: all, the source alone, or the team's alone.
+    """List the commits of the branch, newest first: all, only the source, or only the team's.
 
-    Whose a commit is, its trailers tell, not its subject.
+    The trailers of a commit show whose it is, not its subject.
     """
     with Repository(invocation.start) as repository:
         facts_reader = FactsReader(repository, load(repository.root))

@@ -55,7 +55,7 @@ VERBS = (
     Verb("fix-it", "have something fixed", "go"),
     Verb("research", "have a question answered", "go"),
     Verb("qa", "have the work checked", "go"),
-    Verb("company", "the agents: what each is told, who runs and ran, what they say"),
+    Verb("company", "the agents: definitions, runs and output"),
     Verb("status", "the team on one screen", group="Look"),
     Verb("inbox", "what waits for a person, each with the command that settles it", group="Look"),
     Verb(
@@ -72,7 +72,7 @@ VERBS = (
     Verb("events", "the journal: what happened, in order"),
     Verb("log", "the branch without the commits of the team, or those alone"),
     Verb("squash", "a phase as one commit on a new branch"),
-    Verb("dept", "declare or show how a department stands"),
+    Verb("dept", "declare or show the status of a department"),
     Verb("gate", "gates between departments: open or closed, and why not", group="Work"),
     Verb("workflow", "the steps: who is next, what is missing, what may be skipped"),
     Verb("team", "several work trees, clones and machines as one team"),
@@ -80,14 +80,14 @@ VERBS = (
     Verb("merge", "let git merge artifacts record by record"),
     Verb("merge-driver", "called by git, not by people: merge two versions (see merge)", "merge"),
     Verb("task", "tasks: claimed files, the next task, the totals of a plan"),
-    Verb("agent", "agents: who is there, who must stop"),
+    Verb("agent", "agents: which are present, which have to stop"),
     Verb("commit", "a source commit of a task, alone and in the prescribed form"),
-    Verb("may", "whether a role may do something, and whom to ask instead"),
+    Verb("may", "whether a role may do something, and who may instead"),
     Verb("context", "what each agent is given: compiled within its budget, and proved"),
     Verb("message", "messages between agents: what they are, and where they may go"),
     Verb("handoff", "handoffs between roles and between agents"),
     Verb("escalate", "escalations: up the chain, and the decision down again"),
-    Verb("decide", "decisions with fields: accept a plan, accept a risk, let a record go"),
+    Verb("decide", "decisions with fields: accept a plan, accept a risk, withdraw a record"),
     Verb("envelope", "handoffs between the agents of the product workflow"),
     Verb("new", "the skeleton of an artifact, in its place and under its name"),
     Verb("explain", "a name in a sentence, and what helps: a reason, gate, file, step, agent"),
@@ -108,7 +108,7 @@ VERBS = (
     Verb("git-hook", "called by git, not by people: answer one git hook (see hooks)", "githook"),
     Verb("uninstall", "leave a repository: nothing of ours stays but its history", group="Start"),
     Verb("config", "the settings in force, and where each comes from"),
-    Verb("doctor", "what is wrong, and how to mend it", "install", group="Start"),
+    Verb("doctor", "what is wrong, and how to fix it", "install", group="Start"),
     Verb("compat", "what the reference's shell scripts do", "shell"),
     Verb("completion", "the script that completes commands in bash, zsh or fish", "shell"),
     Verb("demo", "see it work: a phase played by scripted agents", group="Start"),
@@ -200,7 +200,7 @@ def _nearest(error: click.ClickException) -> str:
     near = below or get_close_matches(wrong[1], context.command.list_commands(context), 1)
     meant = f" Did you mean {' or '.join(map(repr, near[:3]))}?" if near else ""
     is_name = meanings_of(wrong[1])
-    return f"{meant} 'yolo-fs explain {wrong[1]}' says what that is." if is_name else meant
+    return f"{meant} 'yolo-fs explain {wrong[1]}' explains the name." if is_name else meant
 
 
 def _show(error: click.ClickException) -> None:
@@ -225,7 +225,7 @@ def _as_error(error: click.ClickException) -> YoloError:
     return YoloError(
         Reason.BAD_USAGE,
         error.format_message() + _nearest(error),
-        hint=f"'{command} --help' shows what it takes.",
+        hint=f"'{command} --help' lists its arguments and options.",
     )
 
 
@@ -243,7 +243,7 @@ def _system_error_of(defect: Exception) -> YoloError | None:
         try:
             os.getcwd()
         except FileNotFoundError:
-            hint, what = "Go into one that is there.", "the folder that you are in is gone"
+            hint, what = "Change to a folder that exists.", "the current folder no longer exists"
             return YoloError(Reason.NOT_A_REPOSITORY, what, hint=hint)
     return None
 

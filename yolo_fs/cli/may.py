@@ -27,7 +27,7 @@ _WORK = tuple(row.mode for row in SCOPES if row.mode)
 @click.argument(
     "words", nargs=-1, required=True, metavar=f"[ROLE] {{{'|'.join(_ACTIONS)}}} SUBJECT..."
 )
-@as_agent("The role, where it is not the first word.")
+@as_agent("Role, if it is not the first word.")
 @click.option("--dept", help=f"Department that the role works in: {ANY_OF_WORKING}.")
 @click.option(
     "--plan",
@@ -36,7 +36,10 @@ _WORK = tuple(row.mode for row in SCOPES if row.mode)
     help="Plan that is worked on, for write; default: the active one.",
 )
 @click.option(
-    "--mode", "work", type=click.Choice(_WORK), help="What a Senior reads for; default: either."
+    "--mode",
+    "work",
+    type=click.Choice(_WORK),
+    help="Review in which a Senior reads; default: either.",
 )
 def may(
     invocation: Invocation,
@@ -49,8 +52,8 @@ def may(
 ) -> Reply:
     """Return whether a ROLE may do something, by which rule, and whom to ask instead.
 
-    SUBJECT is a path, a topic, a tool, whom to contact, or what to escalate: an occasion, or the
-    role to go to. Exit 0 for yes, 1 for no.
+    SUBJECT is a path, a topic, a tool, a role to contact, or what to escalate: an occasion, or the
+    role to escalate to. Exit 0 for yes, 1 for no.
     """
     role, action, what = _read_question(words, agent)
     with repository_of(invocation.start) as repository:
@@ -72,7 +75,7 @@ def _read_question(words: tuple[str, ...], agent: str) -> tuple[str, str, str]:
         raise click.UsageError(f"Missing role: 'yolo-fs may ROLE {action} …', or --as ROLE.")
     if action not in _ACTIONS:
         raise click.UsageError(
-            f"{safe(action)!r} is no action. {hint_for_unknown(action, _ACTIONS)}"
+            f"{safe(action)!r} is not an action. {hint_for_unknown(action, _ACTIONS)}"
         )
     if not subject:
         raise click.UsageError(f"Missing subject: what may {safe(role)} {action}?")

@@ -22,7 +22,7 @@ _MOST_BYTES = 1 << 30
 def merge() -> None:
     """Install, remove or check a merge driver: git then merges planning files record by record.
 
-    It serves merge, rebase, cherry-pick and stash. Where two versions of one record differ, git
+    Git calls it in merge, rebase, cherry-pick and stash. If two versions of one record differ, git
     reports a conflict as always.
     """
 
@@ -45,7 +45,7 @@ def uninstall(invocation: Invocation) -> Reply:
 
 @verb("doctor", example="yolo-fs merge doctor", parent=merge)
 def doctor(invocation: Invocation) -> Reply:
-    """Say whether git would ask the driver, and why not. Exit 1 when it would not."""
+    """Show whether git would call the driver, and why not. Exit 1 when it would not."""
     with Repository(invocation.start) as repository:
         findings = tuple(driver.examine(repository))
     text = (
@@ -63,9 +63,9 @@ def doctor(invocation: Invocation) -> Reply:
 @click.argument("theirs", type=click.Path())
 @click.argument("path")
 def merge_driver(invocation: Invocation, *, base: str, ours: str, theirs: str, path: str) -> Reply:
-    """Merge two versions of a file into OURS, given the one that both began with. git calls this.
+    """Merge two versions of a file into OURS, given their common BASE. Called by git.
 
-    PATH says which artifact it is. Exit 1: a conflict, with git's markers in OURS.
+    PATH is that of the artifact. Exit 1: a conflict, with git's markers in OURS.
     """
     top, target = output_place(ours, invocation.start)
     with Repository(invocation.start) as repository:

@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 @click.group("message")
 def message() -> None:
-    """Check messages between agents, and the routes that they take."""
+    """Check messages between agents, and their routes."""
 
 
 @verb("check", example="yolo-fs message check - < reply.json", parent=message)
 @click.argument("file")
 def check(invocation: Invocation, *, file: str) -> Reply:
-    """Tell what was sent: a message of the protocol, or plain text and the reason why it is none.
+    """Check a message. A text that is no message of the protocol counts as plain text, with the
+    reason.
 
-    Exit 1 when it is plain text, when something is wrong with it, or when it was sent
-    along a forbidden route.
+    Exit 1 when it is plain text, breaks a rule, or was sent along a forbidden route.
     """
     with repository_of(invocation.start) as repository:
         settings = load(repository.root) if repository else Settings(Config(), Policy())
@@ -55,7 +55,7 @@ def check(invocation: Invocation, *, file: str) -> Reply:
     parent=message,
 )
 @click.option("--as", "--from", "sender", required=True, help="Role or agent that sends.")
-@click.option("--to", "receiver", required=True, help="Role or agent that is to get it.")
+@click.option("--to", "receiver", required=True, help="Role or agent that receives it.")
 @click.option("--type", "kind", required=True, help="Type of the message.")
 @click.option("--dept", help="Department of the sender.")
 @click.option("--to-dept", help="Department of the receiver.")

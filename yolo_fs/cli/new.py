@@ -28,10 +28,10 @@ from yolo_fs.workspace.settings import load, not_initialised
     "--dept", type=click.Choice([str(department) for department in Dept]), help="The department."
 )
 def new(invocation: Invocation, *, kind: str, phase: str, plan: str, dept: str | None) -> Reply:
-    """Write the skeleton of an artifact: the right path, name and keys, and nothing in them.
+    """Write the skeleton of an artifact: the correct path, name and keys, with empty values.
 
-    It is refused until its author has filled it in, and nothing that is there is overwritten.
-    'yolo-fs schema example KIND' shows one that is valid.
+    The skeleton is refused until its author has filled it in. No existing file is overwritten.
+    'yolo-fs schema example KIND' prints a valid artifact.
     """
     with Repository(invocation.start) as repository:
         root = repository.root
@@ -46,8 +46,8 @@ def new(invocation: Invocation, *, kind: str, phase: str, plan: str, dept: str |
         if os.path.lexists(full):
             raise YoloError(
                 Reason.STATE_CONFLICT,
-                f"{path} is there already",
-                hint=f"'yolo-fs validate {path}' says how it stands.",
+                f"{path} exists already",
+                hint=f"'yolo-fs validate {path}' checks it.",
             )
         make_folders(os.path.dirname(full), root=root)
         write_atomic(full, skeleton_of(kind, chosen, plan).encode(), root=root, mode=SHARED)

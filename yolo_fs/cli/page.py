@@ -35,10 +35,10 @@ from yolo_fs.workspace.settings import load
     help="Show this repository; may be repeated. Default: this one.",
 )
 def board(invocation: Invocation, *, port: int, no_open: bool, folders: tuple[str, ...]) -> Reply:
-    """Show the team in the browser, live and back in time, until interrupted. It changes nothing.
+    """Show the team in the browser, live or at any past commit, until interrupted. Changes nothing.
 
-    The first line is the address. Only this machine and this user can open it: it holds a token
-    that is new each time. Works with and without a running daemon. Needs the libraries of the
+    The first line is the address. Only this user on this machine can open it: the address holds a
+    token that is new each time. Works with and without a running daemon. Needs the libraries of the
     extra 'web'.
     """
     require_libraries("starlette", "uvicorn")
@@ -63,8 +63,8 @@ def board(invocation: Invocation, *, port: int, no_open: bool, folders: tuple[st
     "--output",
     default="",
     metavar="FILE",
-    help="Where to write it; in the work tree a name in .html, or in .report.md for Markdown, "
-    "which is printed without it.",
+    help="File to write. Inside the work tree its name ends in .html, or in .report.md for "
+    "Markdown. Without it, Markdown is printed.",
 )
 @click.option(
     "--format",
@@ -75,13 +75,13 @@ def board(invocation: Invocation, *, port: int, no_open: bool, folders: tuple[st
     help="markdown: the text of a pull request, without the process.",
 )
 def report(invocation: Invocation, *, phase: str, revision: str, output: str, form: str) -> Reply:
-    """Write one file with a whole phase for who reviews it.
+    """Write one file about a whole phase, for its reviewer.
 
-    First its goal, what was built with each source commit and its size, decisions, deviations,
-    tests, security, who signed and what it cost; in HTML then timeline, plots, artifacts with
-    versions and verdicts, gates, commits.
+    It begins with the goal, each source commit with its size, decisions, deviations, tests,
+    security, the sign-off and the cost. HTML adds timeline, plots, artifacts with versions and
+    verdicts, gates and commits.
 
-    It opens from disk without a network and holds no script and no credential. The same history,
+    The file opens without a network and holds no script and no credential. The same history,
     journal and time zone give the same bytes.
     """
     if not output and form == "html":

@@ -52,12 +52,14 @@ _LONGEST = 64
 
 @verb("new", example="yolo-fs phase new login-page", parent=phase)
 @click.argument("slug", callback=_slug)
-@click.option("--fix", "is_fix", is_flag=True, help="It is a fix, and takes the short way.")
+@click.option(
+    "--fix", "is_fix", is_flag=True, help="Make it a fix, with the steps of `--team solo`."
+)
 @click.option("--dept", default="", help="Department of the fix; default: the first at work.")
 def new(invocation: Invocation, *, slug: str, is_fix: bool, dept: str) -> Reply:
     """Make the directory of the next phase and print its path.
 
-    A phase that has this slug already is printed instead, and nothing is made. With --fix, its
+    If a phase has this slug already, its path is printed, and nothing is made. With --fix, its
     analysis.json says that the work is trivial: only the Lead, the Senior and a Dev have a turn,
     unless the plan touches more files than complexity_routing.max_trivial_files.
     """
@@ -97,7 +99,7 @@ def _taken(made: Made) -> tuple[Finding, ...]:
 def list_(invocation: Invocation) -> Reply:
     """List the phases with their plans and summaries, and the step that each is at.
 
-    Complete is what `status` calls so, by what is committed.
+    Complete means the same as in `status`: shown by what is committed.
     """
     with Repository(invocation.start) as repository:
         directories = phases(repository.root)
@@ -125,7 +127,7 @@ def _row(directory: PhaseDirectory, progress: PhaseStatus | None) -> dict[str, A
 @verb("sign-off", example="yolo-fs phase sign-off 1 --as lead", parent=phase)
 @click.argument("number", required=False, default="")
 @as_agent("Agent that signs off, such as lead; default: YOLO_FS_AGENT, then YOLO_FS_ROLE.")
-@click.option("--dry-run", is_flag=True, help="Change nothing; say what would be committed.")
+@click.option("--dry-run", is_flag=True, help="Change nothing; print what would be committed.")
 def sign_off(invocation: Invocation, *, number: str, agent: str, dry_run: bool) -> Reply:
     """Sign a phase off: commit state.json and ROADMAP.md together, if the evidence allows it.
 

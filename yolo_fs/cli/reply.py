@@ -108,7 +108,7 @@ def refuse_agents(command: click.Command, name: str, options: Mapping[str, Any])
         hint = no.instead
         raise YoloError(
             Reason.OUT_OF_LANE,
-            f"{no.rule} This session is that of {safe(own, 80)} ({variable}).",
+            f"{no.rule} This session runs as {safe(own, 80)} ({variable}).",
             hint=hint if os.environ.get(_RUN_ENV) else f"{hint} A person unsets {variable}.",
         )
 
@@ -134,9 +134,9 @@ def refuse_other_speakers(command: click.Command, name: str, options: Mapping[st
         if is_speaker and named and not is_same_agent(own, named, is_role=variable == AS_ENV[-1]):
             raise YoloError(
                 Reason.OUT_OF_LANE,
-                f"this session is that of {safe(own, 80)} ({variable}), and speaks for nobody "
-                f"else, such as {safe(named, 80)}",
-                hint=f"Name yourself, or nobody. A person unsets {variable}.",
+                f"this session runs as {safe(own, 80)} ({variable}) and cannot act for "
+                f"{safe(named, 80)}",
+                hint=f"Use your own name, or none. A person unsets {variable}.",
             )
 
 
@@ -200,10 +200,10 @@ def text_of(reply: Reply) -> str:
 
 
 _COMMON = (
-    click.option("-v", "--verbose", is_flag=True, help="Say more."),
+    click.option("-v", "--verbose", is_flag=True, help="Print more."),
     click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON envelope."),
-    click.option("-C", "start", default=".", metavar="DIR", help="Run as if started there."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+    click.option("-C", "start", default=".", metavar="DIR", help="Run as if started in DIR."),
 )
 
 

@@ -78,7 +78,7 @@ _FORMS: Mapping[str, Callable[[Brief], str]] = {
 
 @verb("resume", example="yolo-fs resume --as dev --dept backend")
 @click.option(
-    "--format", "form", type=click.Choice(list(_FORMS)), default="text", help="How to answer."
+    "--format", "form", type=click.Choice(list(_FORMS)), default="text", help="Output format."
 )
 @click.option(
     "--as",
@@ -86,12 +86,12 @@ _FORMS: Mapping[str, Callable[[Brief], str]] = {
     "role",
     default="",
     metavar="ROLE",
-    help="Who asks, such as dev or fe-dev: its own turn is named first.",
+    help="Role that asks, such as dev or fe-dev; its next task comes first.",
 )
 @click.option(
     "--dept",
     type=click.Choice([row.name.value for row in WORKING]),
-    help="Tell of this department alone.",
+    help="Show this department only.",
 )
 @PHASE
 @click.option(
@@ -100,7 +100,7 @@ _FORMS: Mapping[str, Callable[[Brief], str]] = {
 @click.option(
     "--no-write",
     is_flag=True,
-    help="Write nothing: no context is compiled anew, no reading is kept.",
+    help="Write nothing: compile no context, store no cache.",
 )
 def resume(
     invocation: Invocation,
@@ -112,11 +112,11 @@ def resume(
     budget: int,
     no_write: bool,
 ) -> Reply:
-    """Tell a new session exactly where the team stands and who does what next.
+    """Show a new session where the team stands and who does what next.
 
-    From files and git alone, with or without a daemon. What does not fit the budget is left out by
-    whole sections, the least weighty first. The same state gives the same bytes. Always ends with
-    0; prints nothing in a repository without a planning tree.
+    From files and git alone, with or without a daemon. If the text does not fit the budget, whole
+    sections are left out, the least important first. The same state gives the same bytes. Always
+    exits 0; prints nothing in a repository without a planning tree.
     """
     payload = _said_by_host() if form in _HOOKS else {}
     start = (
@@ -152,7 +152,7 @@ def _brief(
         return (), (error.as_finding(),)
     except Exception as defect:  # a defect of ours is ours: the session begins all the same
         message = f"{type(defect).__name__}: {defect}"
-        hint = "This is a defect of yolo-fs; 'yolo-fs status -v' may tell more."
+        hint = "This is a defect of yolo-fs; 'yolo-fs status -v' may show more."
         return (), (
             Finding(Reason.INTERNAL_ERROR, message=message, hint=hint, level=Level.WARNING),
         )

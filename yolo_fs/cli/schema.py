@@ -28,12 +28,14 @@ if TYPE_CHECKING:
 
 @click.group("schema")
 def schema() -> None:
-    """Every kind of message, line and file has a name, such as message/dev_progress."""
+    """Show the schemas: every kind of message, line and file has a name, such as
+    message/dev_progress.
+    """
 
 
 @verb("list", example="yolo-fs schema list", parent=schema)
 def list_(invocation: Invocation) -> Reply:
-    """List every kind: how it is read, and its file name where the protocol gives one."""
+    """List every kind with its format, and its file name if the protocol gives one."""
     return Reply([_row(kind) for kind in all_kinds()], show=_show_list)
 
 
@@ -42,7 +44,7 @@ def list_(invocation: Invocation) -> Reply:
 def show(invocation: Invocation, *, kind: str) -> Reply:
     """Print the JSON Schema of a kind, or of one of its lines.
 
-    Several lines give one object, schema by name.
+    A kind with several lines gives one object, which maps each name to its schema.
     """
     named_kind, schemas = _find_schemas(kind)
     if not schemas:
@@ -57,11 +59,10 @@ def show(invocation: Invocation, *, kind: str) -> Reply:
 @verb("example", example="yolo-fs schema example plan", parent=schema)
 @click.argument("kind", metavar="KIND|FILE")
 def example(invocation: Invocation, *, kind: str) -> Reply:
-    """Print a valid one of any kind that 'schema list' has, or for a file, such as
-    01-02.plan.jsonl.
+    """Print a valid example of a kind from 'schema list', or for a file, such as 01-02.plan.jsonl.
 
-    For a whole path it fits its phase and plan: a plan that is written has its own tasks, each with
-    a spec, and a summary counts them and names the commits of their work.
+    For a whole path, the example fits its phase and plan: that of an existing plan has its own
+    tasks, each with a spec, and a summary counts them and names their commits.
 
     'yolo-fs new KIND' writes the skeleton of one.
     """
@@ -115,7 +116,7 @@ def _find_planned_work(
 def export(invocation: Invocation, *, folder: str) -> Reply:
     """Write one file per schema below DIR.
 
-    Files that are right already are left alone; none is removed.
+    Files that are correct already are not written; no file is removed.
     """
     schemas = {file_of(name): written(schema) for name, schema in all_schemas().items()}
     fresh = [

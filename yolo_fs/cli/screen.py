@@ -164,11 +164,11 @@ def _wanted(seen: PresentMoment, most_drifts: int) -> tuple[WantedPart, ...]:
     parts = (
         WantedPart(ScreenLine("Needs a person", "bold yellow"), [*_questions(seen)]),
         WantedPart(
-            ScreenLine("Stands in the way", "bold yellow"),
+            ScreenLine("In the way", "bold yellow"),
             [*_in_the_way(seen, item_ids, most_drifts)],
         ),
         WantedPart(
-            ScreenLine("Rejected: an agent mends these", "bold red"),
+            ScreenLine("Rejected: an agent has to fix these", "bold red"),
             [
                 _refusal(candidate.path, candidate.verdict)
                 for candidate in seen.report.with_standing(CandidateState.REJECTED)
@@ -204,7 +204,7 @@ def _in_the_way(seen: PresentMoment, item_ids: set[str], most_drifts: int) -> It
     if seen.report.verification and not seen.report.verification.passed:
         yield ScreenLine(f"  ! {seen.report.verification.sentence}", "red")
     if seen.report.obstacle and seen.report.obstacle.value not in item_ids:
-        yield ScreenLine(f"  ! held up: {seen.report.obstacle.sentence}", "yellow")
+        yield ScreenLine(f"  ! no commits: {seen.report.obstacle.sentence}", "yellow")
     for candidate in seen.report.with_standing(CandidateState.HELD):
         if candidate.path not in item_ids:
             yield _refusal(candidate.path, candidate.verdict)
@@ -219,7 +219,7 @@ def _wanted_beside(all_notes: Iterable[WorkTreeNotes], most_drifts: int) -> Iter
         for name in notes.forged:
             yield ScreenLine(f"  ! forged: {place}{name} {FORGED}", "red")
         for department, sentence in notes.blockers:
-            yield ScreenLine(f"  ! blocker: {place}{department} says {sentence}", "yellow")
+            yield ScreenLine(f"  ! blocker: {place}{department} reports {sentence}", "yellow")
         for late in notes.handoffs:
             yield ScreenLine(f"  ! overdue: {place}{late}", "yellow")
     for text in drifts[:most_drifts]:

@@ -40,11 +40,13 @@ from yolo_fs.workspace.settings import load
 if TYPE_CHECKING:
     from rich.console import Console
 
-APPROVE_SERVER = "Allow the server 'yolo-fs' when the host asks: it starts none that is new."
+APPROVE_SERVER = (
+    "Allow the server 'yolo-fs' when the host asks: a new server does not start before that."
+)
 UNNAMED_SERVER = (
-    "The server is not told which agent calls it. Who does not say so may touch only what every "
-    "agent may; who does is believed, unless the hooks are there, which know: 'yolo-fs setup "
-    "{host}'. Where one agent works here alone, register it with --as AGENT."
+    "The server cannot know which agent calls it. An agent without a name may touch only what "
+    "every agent may; a given name is believed, unless the hooks are installed, which know the "
+    "agent: 'yolo-fs setup {host}'. If only one agent works here, register it with --as AGENT."
 )
 
 
@@ -53,7 +55,11 @@ UNNAMED_SERVER = (
 @click.option("--local", is_flag=True, help="claude: hooks in .claude/settings.local.json instead.")
 @click.option("--mcp", is_flag=True, help="Register our MCP server instead of the hooks.")
 @click.option(
-    "--as", "agent", default="", metavar="AGENT", help="--mcp: whose rights hold for every call."
+    "--as",
+    "agent",
+    default="",
+    metavar="AGENT",
+    help="--mcp: agent whose permissions apply to every call.",
 )
 @click.option(
     "--roles",
@@ -62,7 +68,7 @@ UNNAMED_SERVER = (
 )
 @click.option("--plugin", metavar="DIR", help="claude: write a plugin to DIR instead.")
 @click.option("--check", is_flag=True, help="Change nothing; exit 1 when something is missing.")
-@click.option("--remove", is_flag=True, help="Take all that is ours out again, and nothing else.")
+@click.option("--remove", is_flag=True, help="Remove everything of ours, and nothing else.")
 def setup(
     invocation: Invocation,
     *,
@@ -75,12 +81,12 @@ def setup(
     check: bool,
     remove: bool,
 ) -> Reply:
-    """Install our hooks in an agent HOST: they are written into its settings in this repository.
+    """Install our hooks in an agent HOST, in the settings of the host in this repository.
 
-    The output names what you still have to approve. For git's hooks see 'yolo-fs hooks'.
+    The output lists what you still have to approve. For git's hooks see 'yolo-fs hooks'.
 
-    No link is followed. Hooks of others stay as they are. Removing restores each file to the byte
-    unless it was changed in between.
+    Links are not followed. Other hooks stay as they are. --remove restores each file byte for
+    byte, unless it was changed in between.
     """
     row = HOST_BY_NAME[host]
     given = (("local", local), ("mcp", mcp), ("roles", roles), ("plugin", plugin is not None))
@@ -92,9 +98,9 @@ def setup(
     if (local and not row.local_settings) or (
         (roles and host not in ROLE_FILES) or (plugin is not None and host != "claude")
     ):
-        raise click.UsageError(f"{host} knows no --{wanted[0]}")
+        raise click.UsageError(f"{host} has no --{wanted[0]}")
     if agent and not mcp:
-        raise click.UsageError("--as goes with --mcp")
+        raise click.UsageError("--as needs --mcp")
     check_agent(agent)
     if plugin is not None:
         return _set_up_plugin(row, plugin, invocation.start, check=check)
@@ -126,7 +132,7 @@ def _set_up_plugin(row: Host, typed: str, start: str, *, check: bool) -> Reply:
     folder = os.path.abspath(os.path.join(start, typed))
     approve = (
         f"Load it with 'claude --plugin-dir {shlex.quote(folder)}', or by a marketplace of yours.",
-        "Add the status line to your own settings: its README says how, since no plugin may.",
+        "Add the status line to your own settings: its README shows how, since a plugin cannot.",
     )
     if check:
         return _reply_to_check(row, folder, is_plugin_complete(folder), approve=approve)
@@ -251,12 +257,12 @@ def hooks() -> None:
 
 
 @verb("install", example="yolo-fs hooks install --dry-run", parent=hooks)
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be done; change nothing.")
 def install(invocation: Invocation, *, dry_run: bool) -> Reply:
-    """Put a marked section into each hook, beside whatever is there, wherever git looks for hooks
-    in any work tree.
+    """Add a marked section to each hook, beside its own content, wherever git looks for hooks in
+    any work tree.
 
-    A second time it does nothing. Exit 1 when a foreign hook must not be touched; the others are
+    A second run does nothing. Exit 1 when a hook of others must not be changed; the rest are
     installed.
     """
     with Repository(invocation.start) as repository:
@@ -268,9 +274,9 @@ def install(invocation: Invocation, *, dry_run: bool) -> Reply:
 
 
 @verb("uninstall", example="yolo-fs hooks uninstall", parent=hooks)
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be done; change nothing.")
 def uninstall(invocation: Invocation, *, dry_run: bool) -> Reply:
-    """Take our sections out again: every file is then, byte for byte, what it was without them."""
+    """Remove our sections: every file is then, byte for byte, what it was without them."""
     with Repository(invocation.start) as repository:
         deeds = plan_uninstall(repository)
         if not dry_run and deeds:
@@ -282,8 +288,8 @@ def uninstall(invocation: Invocation, *, dry_run: bool) -> Reply:
 def doctor(invocation: Invocation) -> Reply:
     """Run each hook in every work tree, and list the commits that bypassed the hooks.
 
-    Runs each hook through git, without your own part of it. Hooks that were never installed are no
-    fault.
+    Git runs each hook, without your own part of it. Hooks that were never installed are not
+    reported.
     """
     with Repository(invocation.start) as repository:
         is_there = were_installed(repository)

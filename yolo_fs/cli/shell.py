@@ -22,11 +22,10 @@ class _Unparsed(click.Command):
 @click.command("compat", cls=_Unparsed, add_help_option=False, options_metavar="NAME [ARG]...")
 @click.pass_context
 def compat(ctx: click.Context) -> int:
-    """Do what one of the reference's shell scripts does: same arguments, same output, same exit
-    codes.
+    """Run one of the reference's shell scripts: same arguments, same output, same exit codes.
 
-    The scripts in scripts/ call this; docs/scripts.md tells where they differ. An unknown NAME
-    lists them all.
+    Called by the scripts in scripts/; docs/scripts.md lists where they differ. An unknown NAME
+    prints the list of names.
 
     \b
     Example:  yolo-fs compat dept-gate --gate all-depts --phase-dir phases/01-auth --no-poll

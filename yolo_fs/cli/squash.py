@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 @click.argument("phase", required=False, default="")
 @click.option("--branch", default="", help="Name of the new branch; default: squashed/NN-slug.")
 @click.option("-m", "--subject", default="", help="Subject of the commit.")
-@click.option("--write", is_flag=True, help="Make the branch; without it nothing is changed.")
+@click.option("--write", is_flag=True, help="Make the branch; without --write, change nothing.")
 @click.option("--dry-run", is_flag=True, help="Change nothing, which is the default.")
 def squash(
     invocation: Invocation, *, phase: str, branch: str, subject: str, write: bool, dry_run: bool
 ) -> Reply:
     """Make one commit of a phase, on a new branch, from what the branch has now.
 
-    The branch that you are on stays as it is, and nothing is pushed. The commit has the tree of
-    HEAD; below it is what was there before the phase began. 'yolo-fs verify' accepts it, and the
-    evidence of the phase holds on it. Merge it instead of the many commits.
+    The current branch stays as it is, and nothing is pushed. The commit has the tree of HEAD; its
+    parent is the last commit before the phase. 'yolo-fs verify' accepts it, and the evidence of the
+    phase counts on it. Merge it instead of the many commits.
 
-    A branch is the user's: no agent makes it with --write.
+    Only a person may use --write: branches belong to the user.
     """
     with Repository(invocation.start) as repository:
         facts_reader = FactsReader(repository, load(repository.root))

@@ -52,9 +52,7 @@ _COLOUR = {
 
 
 @verb("status", example="yolo-fs status --at HEAD~20")
-@click.option(
-    "--watch", is_flag=True, help="Show it again whenever something changes, until interrupted."
-)
+@click.option("--watch", is_flag=True, help="Show it again at each change, until interrupted.")
 @click.option(
     "--at", "revision", metavar="REV", help="Show the team as of a commit, from history alone."
 )
@@ -62,22 +60,21 @@ _COLOUR = {
     "--phase",
     default="",
     metavar="PHASE",
-    help="Of the team this phase alone, in full: number, slug or directory name.",
+    help="Show this phase only, in full: number, slug or directory name.",
 )
 def status(invocation: Invocation, *, watch: bool, revision: str | None, phase: str = "") -> Reply:
-    """Show where the team stands, then every artifact's standing, and why what is held or rejected
-    is so.
+    """Show where the team stands, then the state of every artifact, with the reason of each that is
+    held or rejected.
 
     The team: phases with departments and steps, plans, gates and what they lack, blockers,
-    deadlocks, and declarations of the work tree that contradict the evidence. Above it, each run
-    of 'yolo-fs go' that goes on, with its bill so far and the agents at work. A finished phase is
-    one line, as is an open one after the first five; -v shows all of each. On a terminal it fits
-    the screen, and says first what needs a person, and what an agent has to mend; --watch ends
-    with q.
+    deadlocks, and declarations of the work tree that contradict the evidence. Above it, each
+    running 'yolo-fs go' with its cost so far and the agents at work. A finished phase is one line,
+    as is an open one after the first five; -v shows all of each. A terminal shows one screen,
+    which begins with what needs a person and what an agent has to fix; q ends --watch.
 
-    Committed: the branch has it, also where it is deleted from the work tree. Pending: will be
-    checked again in a moment. Held: valid, but git or the configuration stands in the way.
-    Rejected: invalid, with each fault and its place.
+    Committed: on the branch, even if deleted from the work tree. Pending: will be checked again in
+    a moment. Held: valid, but git or the configuration stands in the way. Rejected: invalid, with
+    each error and its place.
     """
     if watch and revision is not None:
         raise click.UsageError("--at never changes, so there is nothing to watch.")
@@ -266,7 +263,7 @@ def _show_head(console: Console, report: Report) -> None:
     if report.is_partial:
         console.print(PARTIAL, style="yellow")
     if report.obstacle:
-        console.print(f"held up: {report.obstacle.with_sentence}", style="yellow")
+        console.print(f"no commits: {report.obstacle.with_sentence}", style="yellow")
 
 
 def _health(report: Report) -> str:
@@ -323,12 +320,12 @@ def _show_candidates(
 
 @verb("statusline", example="yolo-fs statusline -C ~/shop")
 def statusline(invocation: Invocation) -> Reply:
-    """Show in one line where the team stands: what waits for a person, agents at work, phase, steps
-    done, the next act, what is held or rejected.
+    """Show the state of the team in one line: what waits for a person, agents at work, phase, steps
+    done, the next step, what is held or rejected.
 
-    Reads one file that the daemon keeps, so that a host may ask as often as it likes; always ends
-    with 0. In Claude Code's settings: "statusLine": {"type": "command", "command": "yolo-fs
-    statusline", "refreshInterval": 5}.
+    Reads one file that the daemon keeps up to date: cheap to call often. Always exits 0. In Claude
+    Code's settings: "statusLine": {"type": "command", "command": "yolo-fs statusline",
+    "refreshInterval": 5}.
     """
     from yolo_fs.cli.statusline_fast import line  # `status` can do without it
 

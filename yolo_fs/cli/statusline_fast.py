@@ -179,7 +179,7 @@ def _why_nothing_is_told(folder: str) -> str:
     """Return why the daemon's report is old: it may have nowhere to write the next one."""
     if fault := find_storage_fault(folder):
         return f"1 in the way: {fault} (yolo-fs doctor)"
-    return "the daemon stands still (yolo-fs restart)"
+    return "the daemon has stalled (yolo-fs restart)"
 
 
 def _is_of_this_boot(health: dict[str, Any]) -> bool:

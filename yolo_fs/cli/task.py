@@ -46,7 +46,8 @@ def claim(invocation: Invocation, *, wanted: str, agent: str, files: tuple[str, 
 
     Exit 1 with the holder and the file while another agent has one of them.
 
-    Ask again to learn that the turn has come: claims are met in the order in which they were made.
+    Run it again to see whether the task is free: claims are met in the order in which they were
+    made.
     """
     check_agent(agent)
     ref = TaskRef.named(wanted)
@@ -73,7 +74,7 @@ def claims_(invocation: Invocation) -> Reply:
 @click.argument("wanted", metavar="[TASK]", required=False)
 @as_agent("Agent instance whose claim it is.", required=True)
 def release(invocation: Invocation, *, wanted: str | None, agent: str) -> Reply:
-    """Give a task back, or without TASK all that an agent has claimed.
+    """Release a task, or without TASK all that an agent has claimed.
 
     A committed task is released automatically.
     """
@@ -113,7 +114,7 @@ def complete(invocation: Invocation, *, file: str, agent: str) -> Reply:
         heard = hear_message(invocation.start, file, settings)
         if heard.type != "task_complete":
             message = f"{heard.type or 'plain text'} is not a task_complete"
-            raise YoloError(Reason.UNKNOWN_TYPE, message, hint="'agent note' takes others.")
+            raise YoloError(Reason.UNKNOWN_TYPE, message, hint="'agent note' records the others.")
         facts_reader = FactsReader(repository, settings)
         facts = facts_reader.facts(repository.head().tip)
         own = department_said(agent) or DEFAULT_DEPARTMENT
@@ -144,12 +145,12 @@ def complete(invocation: Invocation, *, file: str, agent: str) -> Reply:
 @click.argument("plan", required=False)
 @phase_option("all")
 def summary(invocation: Invocation, *, plan: str | None, phase: str) -> Reply:
-    """Sum up plans and departments: tasks, commits, files, deviations, tests; from what the fold
-    has proved.
+    """Sum up plans and departments from committed evidence: tasks, commits, files, deviations,
+    tests.
 
     With --json: the summary_aggregation of each plan, the phase_progress of each department, and
-    its department_result once the department is complete. A PLAN whose number two departments have
-    is a list of both.
+    its department_result once the department is complete. If two departments have the number PLAN,
+    the result is a list of both.
     """
     with Repository(invocation.start) as repository:
         facts_reader = FactsReader(repository, load(repository.root))

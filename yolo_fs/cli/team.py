@@ -42,33 +42,32 @@ if TYPE_CHECKING:
 def team() -> None:
     """Let several work trees or clones share their artifacts, each on its own branch.
 
-    An artifact that is committed in one is validated and committed in all others, so that merging
-    the branches later meets no conflict in them. Nothing is shared before `join`. Work trees of one
-    repository meet at a ref of it, and nothing is pushed; clones meet at a branch of a remote.
+    An artifact that is committed in one is validated and committed in all others; when the branches
+    are merged later, the artifacts do not conflict. Nothing is shared before `join`. Work trees of
+    one repository share a ref of it, and nothing is pushed; clones share a branch of a remote.
     """
 
 
 @verb("join", example="yolo-fs team join origin --yes", parent=team)
 @click.argument("remote", default="")
 @click.option("--yes", is_flag=True, help="Push without asking.")
-@click.option("--team", "name", default=DEFAULT_TEAM, show_default=True, help="Which team.")
+@click.option("--team", "name", default=DEFAULT_TEAM, show_default=True, help="Name of the team.")
 @click.option(
     "--lane",
     metavar="URL",
     default="",
     help="NATS servers, separated by commas, that wake the others after a push (extra nats).",
 )
-@click.option("--no-source", is_flag=True, help="Push artifacts alone, and not this branch.")
+@click.option("--no-source", is_flag=True, help="Push artifacts only, not this branch.")
 def join(
     invocation: Invocation, *, remote: str, yes: bool, name: str, lane: str, no_source: bool
 ) -> Reply:
     """Join a team with this work tree. A running daemon begins at once; `team sync` does one round.
 
-    With REMOTE, the name or address of a git remote, clones and machines meet at its branch
-    yolo/team/NAME, and every artifact that this branch has is pushed to it. The branch itself is
-    pushed beside it, for its summaries name source commits: without them the others' gates cannot
-    count that evidence. The choice is kept in the git directory of this work tree, and holds until
-    `team leave`.
+    REMOTE is the name or address of a git remote: clones and machines share its branch
+    yolo/team/NAME, and every artifact of this branch is pushed there. This branch is pushed as
+    well, because its summaries name source commits: without them the gates of the others cannot
+    count that evidence. The git directory of this work tree stores the choice until `team leave`.
     """
     _check_lane(lane, remote)
     with Repository(invocation.start) as repository:
@@ -87,8 +86,8 @@ def join(
 def leave(invocation: Invocation, *, delete_mine: bool) -> Reply:
     """Leave the team. What was received stays on the branch, what was published stays there.
 
-    With --delete-mine the leases that this clone holds are given back, and its own branch is taken
-    away from the remote. The team's branch stays: it is everybody's.
+    --delete-mine gives back the leases of this clone and deletes its own branch at the remote. The
+    team's branch stays for the others.
     """
     with Repository(invocation.start) as repository:
         if delete_mine:
@@ -106,8 +105,8 @@ def leave(invocation: Invocation, *, delete_mine: bool) -> Reply:
 
 @verb("status", example="yolo-fs team status --json", parent=team)
 def status(invocation: Invocation) -> Reply:
-    """Show what is still to receive and to publish, why it waits, who holds what, how the others
-    stand, and what only a person can decide.
+    """Show what is still to receive and to publish, why it waits, the leases, the state of the
+    other clones, and conflicts that only a person can decide.
 
     Exit 1 while there are conflicts.
     """
@@ -158,14 +157,12 @@ def sync(invocation: Invocation) -> Reply:
     parent=team,
 )
 @click.argument("path")
-@click.option("--ours", "side", flag_value="ours", help="This branch's version follows on theirs.")
-@click.option(
-    "--theirs", "side", flag_value="theirs", help="The team's version replaces this branch's."
-)
+@click.option("--ours", "side", flag_value="ours", help="Keep this branch's version.")
+@click.option("--theirs", "side", flag_value="theirs", help="Take the team's version.")
 def resolve(invocation: Invocation, *, path: str, side: str | None) -> Reply:
-    """Decide a conflict: which version of a file goes on. The other stays in its history."""
+    """Decide a conflict: which version of a file to keep. The other stays in the history."""
     if side is None:
-        raise click.UsageError("say --ours or --theirs")
+        raise click.UsageError("give --ours or --theirs")
     repository, lock = acquire(invocation.start)
     with lock, repository:
         membership = _required(repository)
@@ -177,16 +174,16 @@ def resolve(invocation: Invocation, *, path: str, side: str | None) -> Reply:
                 synchronizer.resolve(path, keep_ours=side == "ours")
                 synchronizer.sync_files()
             coordinator.sync_index()
-    text = f"{safe(path)}: {side} goes on"
+    text = f"{safe(path)}: kept {side}"
     return Reply({"path": path, "kept": side}, show=lambda console: console.print(text))
 
 
 @click.group("lease", short_help="who publishes the artifacts of a department")
 def lease() -> None:
-    """Let one clone alone publish the artifacts of a department.
+    """Let only one clone publish the artifacts of a department.
 
-    A department without a lease needs none. The lease is a file on the team's branch, so a push
-    that does not know of it is refused as a whole.
+    A department without a lease needs none. The lease is a file on the team's branch; a push that
+    does not contain it is refused as a whole.
     """
 
 
@@ -208,14 +205,14 @@ def lease_list(invocation: Invocation) -> Reply:
     "ttl_s",
     type=click.IntRange(1, LONGEST_TTL_S),
     metavar="SECONDS",
-    help=f"How long its holder may be silent; {TTL_S} at first.",
+    help=f"How long its holder may be silent (default: {TTL_S}).",
 )
 def lease_take(invocation: Invocation, *, department: str, ttl_s: int | None) -> Reply:
-    """Take the lease of a department. One that is held is watched until its time is over.
+    """Take the lease of a department. A lease that another clone holds is watched until it expires.
 
     A daemon whose artifacts wait for the lease does the same by itself.
 
-    Exit 1 while its holder gives signs of life.
+    Exit 1 while its holder sends heartbeats.
     """
 
     def tell(held: TeamLease) -> None:
@@ -234,7 +231,7 @@ def lease_take(invocation: Invocation, *, department: str, ttl_s: int | None) ->
 @verb("release", example="yolo-fs team lease release backend", parent=lease)
 @click.argument("department", type=click.Choice([*LEASES]))
 def lease_release(invocation: Invocation, *, department: str) -> Reply:
-    """Give back a lease that this clone holds: everybody may publish for the department again."""
+    """Give back a lease that this clone holds: every clone may publish for the department again."""
     with _open_remote(invocation) as (sync, membership):
         before = sync.lease(department)
         if before.holder != membership.clone:
@@ -302,7 +299,7 @@ def _ask(remote: str, places: Sequence[str], name: str, *, yes: bool, with_sourc
     if yes:
         return
     if not sys.stdin.isatty():
-        raise click.UsageError(f"{text}; say --yes to agree")
+        raise click.UsageError(f"{text}; confirm with --yes")
     click.confirm(f"{text}. Go on?", abort=True, err=True)
 
 
@@ -382,7 +379,7 @@ def _show(console: Console, membership: Membership, standing: TeamStanding) -> N
 def forecast(invocation: Invocation) -> Reply:
     """Name the files in which the branches of this repository's work trees will conflict.
 
-    Each pair of branches is merged in git's object store alone; no branch and no file changes. Exit
+    Each pair of branches is merged only in git's object store; no branch and no file changes. Exit
     1 when there is a conflict.
     """
     with Repository(invocation.start) as repository:

@@ -28,19 +28,19 @@ from yolo_fs.protocol.hooks import HOST_BY_NAME
 
 
 @verb("uninstall", example="yolo-fs uninstall --dry-run")
-@click.option("--dry-run", is_flag=True, help="Say what would go, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be removed; change nothing.")
 @click.option(
     "--purge",
     is_flag=True,
-    help="Take away the planning tree, too, and what only 'yolo-fs kept' or a team's ref has.",
+    help="Also remove the planning tree, and what only 'yolo-fs kept' or a team's ref has.",
 )
 def uninstall(invocation: Invocation, *, dry_run: bool, purge: bool) -> Reply:
-    """Take away all that is ours in this repository: daemons, hooks, entries in the settings of
+    """Remove everything of ours from this repository: daemons, hooks, entries in the settings of
     agents' hosts, merge driver, service, refs and locks, in every work tree.
 
-    Your history stays, and so does .yolo-planning/ unless you say --purge. What 'yolo-fs kept' has
-    may exist nowhere else: with anything there, nothing is done without --purge. The ref of a team
-    goes with the last work tree in it; one that has what no branch has stays, and is named.
+    Your history stays, and without --purge also .yolo-planning/. Files in 'yolo-fs kept' may exist
+    nowhere else: if there are any, nothing is done without --purge. The ref of a team is removed
+    with the last work tree in it; if it has commits that no branch has, it stays and is named.
     """
     gone: list[Part] = []
 

@@ -76,7 +76,7 @@ class _Result:
     "form",
     type=click.Choice(["text", "json", "github", "sarif"]),
     default="text",
-    help="How to answer.",
+    help="Output format.",
 )
 def validate(
     invocation: Invocation, *, paths: Sequence[str], staged: bool, kind: str | None, form: str
@@ -84,7 +84,7 @@ def validate(
     """Check artifacts, messages, handoffs, state and configuration against the protocol.
 
     Without PATH: the whole planning tree. A PATH is a file, a folder, or - for a text on stdin (a
-    message, or what --type says). Ends with 1 when there is an error; warnings alone do not count.
+    message, or of the kind --type). Exit 1 when there is an error; warnings alone do not count.
     """
     if staged and STDIN in paths:
         raise click.UsageError("--staged reads the index, not stdin")

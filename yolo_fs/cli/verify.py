@@ -25,9 +25,9 @@ def verify(invocation: Invocation, *, revisions: Sequence[str]) -> Reply:
     """Check every commit that a coordinator made: one artifact each, its content, its references,
     subject, trailers.
 
-    Needs no daemon and no network. Without REV-RANGE: everything that HEAD contains, what people
-    committed past the git hooks since those are installed, and what holds a step because it cannot
-    be read, whoever committed it.
+    Needs no daemon and no network. Without REV-RANGE: everything that HEAD contains, commits of
+    people that bypassed the installed git hooks, and artifacts that block a step because they
+    cannot be read, whoever committed them.
     """
     faults: list[CommitFault] = []
     count = unknown = 0

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
 @click.group("workflow")
 def workflow() -> None:
-    """Ask the workflow. A step is complete when evidence shows it, not when an agent says so."""
+    """Show the steps of the workflow. Committed evidence completes a step, not the word of an
+    agent.
+    """
 
 
 class _PhaseLook(NamedTuple):
@@ -106,7 +108,9 @@ def _refused_among(scene: _PhaseLook, paths: Collection[str]) -> dict[str, str]:
 @verb("show", example="yolo-fs workflow show --phase 1", parent=workflow)
 @PHASE
 def show(invocation: Invocation, *, phase: str) -> Reply:
-    """Show every step with its gates, every loop with its metrics, and what left its lane."""
+    """Show every step with its gates, every loop with its metrics, and what agents did outside
+    their role.
+    """
     with _scene(invocation, phase) as scene:
         step_looks, loops = scene.looks, scene.loops
         findings = (*out_of_lane(scene.phase.facts), *scene.unproved)
@@ -122,7 +126,7 @@ def show(invocation: Invocation, *, phase: str) -> Reply:
 @click.argument("step")
 @PHASE
 @click.option("--reason", "because", required=True, help="Why the step is not needed.")
-@as_agent("Who decides it: user, where it is named.")
+@as_agent("Who decides; only the user may.")
 def skip_(invocation: Invocation, *, step: str, phase: str, because: str, agent: str) -> Reply:
     """Declare that a step is skipped, in the phase's execution state; it counts once that file is
     committed.

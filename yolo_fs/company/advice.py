@@ -34,7 +34,7 @@ def act_of_advice(phase: Phase, about: Act, superior: str, tried: Sequence[str])
     """
     does = (
         f"decides how {about.agent} gets this done: {about.turn.sentence}. Add one record: in its"
-        f" `dec` what {about.agent} is to do otherwise"
+        f" `dec` what {about.agent} is to do differently"
     )
     why = safe(f"{len(tried)} tries were not enough: {'; '.join(tried)}", 1500)
     path = f"{phase.facts.folder}/{_DECISIONS}.jsonl"

@@ -90,7 +90,7 @@ class Attempts:
         self._failures.pop(act.key, None)
         self._failed_in_a_row[act.department] = 0
         if again is not None and self._is_started_too_often(act):
-            self._escalate(again, [f"it was started {_MOST_STARTS} times, and is not over"])
+            self._escalate(again, [f"it was started {_MOST_STARTS} times and is not finished"])
 
     def fail(self, act: Act, why: str) -> None:
         """Note that a try of an act was not enough, and hand it to the next level if it was the
@@ -183,7 +183,7 @@ class Attempts:
             ),
             boundary="The runner starts an agent twice, then the next level decides",
             evidence=tuple(safe(attempt, 500) for attempt in tried),
-            recommendation="Say what is to be done otherwise, or do without it",
+            recommendation="Decide what to do differently, or do without it",
             options=("try again", "do without it"),
             severity="blocking",
         )

@@ -65,10 +65,10 @@ def _lines(
         yield "Commit the source yourself:"
         yield f"    yolo-fs commit --task {act.task} --type {act.commit_type} -m 'what was done'"
     if any(map(_is_artifact, act.writes)):
-        yield "What lies below .yolo-planning/ is committed for you once it is valid."
+        yield "Files below .yolo-planning/ are committed for you once they are valid."
     yield from _list("Your step still lacks", act.lacks)
     if any("is older than" in lack for lack in act.lacks):
-        yield "Judge again, and say when: a file with the content that it had is no new verdict."
+        yield "Judge again, with the time: an unchanged file is not a new verdict."
     yield from _list("Your last try was not enough", (safe(reason, _LONGEST) for reason in reasons))
     if spoken.files or spoken.decides:
         yield "The runner writes each block to its file, and uses nothing else of your answer."
@@ -77,7 +77,7 @@ def _lines(
         yield "When that is not yours to decide, hand it to the next level, and end:"
         yield f"    yolo-fs escalate raise {name} --by {act.agent} --reason … --recommendation …"
     elif act.task:
-        yield "When you cannot go on, ask one level up, and end:"
+        yield "When you cannot continue, ask one level up, and end:"
         yield f"    yolo-fs escalate open --task {act.task} --from {act.agent} --reason …"
         yield "        --evidence … --recommendation … --boundary …"
     yield "Then end: what counts is what is on the branch, not what you say."

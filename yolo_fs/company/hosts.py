@@ -301,13 +301,13 @@ def _checked(place: str, role: str | None, host: str) -> tuple[str, str]:
     if role is not None and name not in AGENT_BY_NAME:
         raise YoloError(
             Reason.UNKNOWN_NAME,
-            f"{safe(place)} is for no role: none is named {safe(role)!r}",
+            f"{safe(place)} names an unknown role: {safe(role)!r}",
             hint=hint_for_agent(role),
         )
     if host not in HOST_BY_NAME:
         raise YoloError(
             Reason.UNKNOWN_NAME,
-            f"{safe(place)} names no host: none is named {safe(host)!r}",
+            f"{safe(place)} names an unknown host: {safe(host)!r}",
             hint=hint_for_unknown(host, HOST_BY_NAME),
         )
     return name, host
@@ -331,13 +331,13 @@ def _host_for(own: Mapping[str, str], name: str, given: str) -> HostProgram:
     except ValueError as error:
         raise YoloError(
             Reason.BAD_FORMAT,
-            f"{safe(command)!r} is no command line: {error}",
+            f"{safe(command)!r} is not a command line: {error}",
             hint="Quote it as in a shell.",
         ) from error
     if not words:
         raise YoloError(
             Reason.EMPTY_VALUE,
-            f"nothing says which program host {name} is",
+            f"no program is set for the host {name}",
             hint="Name it: --with './my-agent {agent}', or "
             f"git config --global {_SECTION}{name} '/path/to/my-agent {{agent}}'.",
             exit_code=Exit.USAGE,
@@ -345,8 +345,8 @@ def _host_for(own: Mapping[str, str], name: str, given: str) -> HostProgram:
     if not given and os.path.dirname(words[0]) and not os.path.isabs(words[0]):
         raise YoloError(
             Reason.BAD_FORMAT,
-            f"{safe(words[0])} of your git configuration would be another program in each "
-            "repository",
+            f"{safe(words[0])} of your git configuration is a relative path: another program in "
+            "each repository",
             hint="Name it by its whole path, or by a name that PATH knows.",
         )
     return row._replace(command=command)
@@ -386,14 +386,14 @@ def check_installed(host: HostProgram, root: str) -> None:
     if os.path.isfile(path):
         raise YoloError(
             Reason.FILE_MISSING,
-            f"{safe(path, 1000)} may not be executed, so nobody can be started",
+            f"{safe(path, 1000)} is not executable, so no agent can be started",
             hint=f"Run 'chmod +x {safe(shlex.quote(path), 1000)}', or name a program with --with.",
             exit_code=Exit.BAD_CONFIG,
         )
     how = f" (npm install -g {host.package})" if host.package else ""
     raise YoloError(
         Reason.FILE_MISSING,
-        f"{safe(path, 1000)} is no program that is installed here, so nobody can be started",
+        f"{safe(path, 1000)} is not installed here, so no agent can be started",
         hint=f"Install it{how}, choose another host with --host, or name a program with --with.",
         exit_code=Exit.BAD_CONFIG,
     )

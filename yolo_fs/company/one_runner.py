@@ -83,7 +83,7 @@ def _leased(
     try:
         yield lambda: sync.holds(COMPANY)
     finally:
-        with suppress(YoloError):  # without a sign of life it passes on by itself
+        with suppress(YoloError):  # without a heartbeat it passes on automatically
             ours = sync.lease(COMPANY)
             if ours.holder == membership.clone:
                 sync.pass_lease(COMPANY, "", ours)

@@ -75,7 +75,7 @@ def chosen_phase(
         name = f"{max(numbers, default=0) + 1:02}-{slug}"
     phase_id = PhaseId.parse(name)
     if phase_id is None:
-        raise YoloError(Reason.BAD_NAME, f"{safe(name)} is no phase")
+        raise YoloError(Reason.BAD_NAME, f"{safe(name)} is not a phase")
     return ChosenPhase(phase_id, is_new=True)
 
 

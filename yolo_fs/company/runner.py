@@ -393,9 +393,9 @@ class Runner:
             now = self._branch.blobs(act)
             begun = [run_act for run_act in self._run.acts if run_act.key == list(act.key)]
             if not any(run_act.before != now or run_act.outcome == "done" for run_act in begun):
-                lack = f"{act.writes[0]} is not there"
+                lack = f"{act.writes[0]} does not exist"
                 if now != "-":
-                    lack = f"{act.writes[0]} is what it was before ({now[:12]}): add to it"
+                    lack = f"{act.writes[0]} is unchanged ({now[:12]}): add to it"
                 return act._replace(lacks=(lack,))
         return None
 
@@ -501,9 +501,9 @@ class Runner:
     def _build_refusal_item(self, hosts: Sequence[str]) -> InboxItem:
         refusals_by_host = ((host, safe(self._workers.refusals[host], 300)) for host in hosts)
         refusals = "; ".join(
-            f"{host} lets nobody in, saying: {words}" for host, words in refusals_by_host
+            f"{host} refuses the login: {words}" for host, words in refusals_by_host
         )
-        question = f"{refusals}. Set it right, then go on"
+        question = f"{refusals}. Fix the login, then continue"
         return InboxItem(_HOST, _GIVEN_UP, "", question, (), self._go_on)
 
     def _find_hold(self) -> Reason | None:
@@ -527,7 +527,7 @@ class Runner:
         return not self._workers and self._is_obstacle_young
 
     def _build_hold_item(self, hold: Reason) -> InboxItem:
-        question = f"nothing is committed ({hold.sentence}): end that, then go on"
+        question = f"nothing is committed ({hold.sentence}): end that, then continue"
         return InboxItem(_HOLD, _GIVEN_UP, "", question, (), self._go_on)
 
     def _wait_again(self) -> None:
@@ -547,7 +547,7 @@ class Runner:
 
     def _build_budget_item(self) -> InboxItem:
         spent = f"{self._run.cost_usd:.2f} USD, {self._run.tokens} tokens"
-        return InboxItem(_BUDGET, _BUDGET, "", f"{spent} are used up: go on?", (), self._go_on)
+        return InboxItem(_BUDGET, _BUDGET, "", f"{spent} are used up: continue?", (), self._go_on)
 
     def _raise_budget(self) -> None:
         """Raise the budget by its original amount."""
@@ -809,7 +809,7 @@ class Runner:
             self._close(worker, _LEFT if worker.is_past else not_let_in)
             return
         reasons = [*refused, *self._find_lacks(worker, act, is_refused=bool(refused))]
-        reasons = reasons or ["nothing of it is on the branch"]
+        reasons = reasons or ["none of its work is on the branch"]
         self._close(worker, f"not enough: {reasons[0]}")
         self._attempts.fail(act, "; ".join(reasons))
 
@@ -828,9 +828,9 @@ class Runner:
             had = worker.record.before
             is_same = "-" not in had and self._branch.blobs(act) == had
             if is_same or self._branch.stamps(act, worker.root) == worker.stamps:
-                yield "its files have nothing new"
+                yield "its files are unchanged"
         if last := worker.last_error:
-            yield f"it said: {last}"
+            yield f"its last error: {last}"
 
     def _explain_refused_source(self, act: Act) -> list[str]:
         """Return what prevents the source of a task from being committed."""
@@ -842,7 +842,7 @@ class Runner:
             actor = access.actor(act.agent)
             refused = [access.write(actor, f"{self._repository.root}/{path}") for path in sources]
             reasons = [
-                f"{path} is not {act.agent}'s: {decision.rule}"
+                f"{act.agent} may not write {path}: {decision.rule}"
                 for path, decision in zip(sources, refused, strict=True)
                 if not decision.allowed
             ]
@@ -861,7 +861,7 @@ class Runner:
             self._emit("agent.failed", details)
 
 
-_NOTHING_OPEN = "the phase is not complete, and no act of it is open: see 'yolo-fs workflow next'"
+_NOTHING_OPEN = "the phase is not complete, but no step is open: see 'yolo-fs workflow next'"
 
 
 def _describe_lacks(act: Act) -> str:

@@ -39,11 +39,11 @@ class Worker:
     child: subprocess.Popen[bytes] | None
     """None if an earlier runner started it."""
     stamps: tuple[object, ...] = ()
-    """Times and sizes of its files when it last gave a sign of life."""
+    """Times and sizes of its files at its last heartbeat."""
     read: int = 0
     """Bytes of its stream that are already parsed."""
     sign_at: float = 0.0
-    """When it last gave a sign of life, by the clock of `Workers`, as the other moments."""
+    """Time of its last heartbeat, by the clock of `Workers`, like the other times."""
     asked_at: float | None = None
     """When it was asked to stop."""
     ended_at: float | None = None
@@ -100,7 +100,11 @@ class Worker:
             how = (
                 f"signal {-self.exit_code}" if self.exit_code < 0 else f"exit code {self.exit_code}"
             )
-            answer = f", saying: {safe(self.answer.strip(), 300)}" if self.answer.strip() else ""
+            answer = (
+                f", with the output: {safe(self.answer.strip(), 300)}"
+                if self.answer.strip()
+                else ""
+            )
             yield f"its process ended with {how}{answer}"
 
 
@@ -227,7 +231,7 @@ class Workers:
                 agents.end_group(worker.process)
             return
         if worker.refusals >= _SURE_REFUSALS:
-            why, reason = "its host lets nobody in", "error"
+            why, reason = "its host refuses the login", "error"
         elif now - worker.sign_at <= rules.silent_s:
             return
         elif (stamps := self._branch.stamps(worker.act, worker.root)) != worker.stamps:

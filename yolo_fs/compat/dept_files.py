@@ -127,7 +127,7 @@ def _merged(
 ) -> dict[str, Any]:
     """Return the eight keys, then the keys that others added to the file."""
     if isinstance(before, Damaged):
-        hint = "look at what it is, then remove it; the next write makes it anew"
+        hint = "look at what it is, then remove it; the next write creates it again"
         raise YoloError(
             before.reason, f"{path}: {before.reason.sentence}: {before.detail}", hint=hint
         )

@@ -190,7 +190,7 @@ def _waiting(entry: Mapping[str, Any]) -> dict[str, Any]:
     name = _text(entry, "id")
     elapsed_s = int(time.time()) - _read_escalation_time(entry, name)
     if elapsed_s < 0:
-        warn(f"{name}: last_escalated_at lies in the future")
+        warn(f"{name}: last_escalated_at is in the future")
     return {"id": name, "task": _text(entry, "task"), "elapsed_seconds": max(elapsed_s, 0)}
 
 

@@ -242,7 +242,7 @@ def agent_of(actor: Actor) -> str:
     """
     if actor.role not in CONTEXT_BY_ROLE or actor.agent is None:
         known = (name for name, row in AGENT_BY_NAME.items() if row.role in CONTEXT_BY_ROLE)
-        hint = f"There are {', '.join(known)}."
+        hint = f"Known agents: {', '.join(known)}."
         message = f"no context is compiled for {safe(actor.name)}"
         raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint)
     return actor.name
@@ -376,7 +376,7 @@ def unproved_lines(compiled: CompiledContext, actor: Actor, fetch: Fetch) -> Ite
     """Yield a finding for each line of a context that its origins do not prove."""
     for number, line in enumerate(compiled.lines, 1):
         if not (line.origins or line.rule):
-            yield _doubt(number, "nothing says where it comes from")
+            yield _doubt(number, "its source is unknown")
         for origin in line.origins:
             answer = may_read(actor, Target(origin.path)) if origin.path else None
             if answer and not answer.allowed:
@@ -385,7 +385,7 @@ def unproved_lines(compiled: CompiledContext, actor: Actor, fetch: Fetch) -> Ite
                 )
         if line.origins and (lost := _unsaid(line, fetch)):
             where = ", ".join(map(str, line.origins))
-            yield _doubt(number, f"{where} does not say {lost!r}")
+            yield _doubt(number, f"{where} does not have {lost!r}")
 
 
 def differences(compiled: CompiledContext, lines: Sequence[str], path: str) -> Iterator[Finding]:
@@ -398,11 +398,11 @@ def differences(compiled: CompiledContext, lines: Sequence[str], path: str) -> I
             message = (
                 "no source gives this line"
                 if actual not in wanted
-                else "the line stands elsewhere by now"
+                else "the line is elsewhere by now"
             )
             if actual is None:
                 message = "a line is missing"
-            hint = f"'yolo-fs context compile {compiled.agent}' writes it anew."
+            hint = f"'yolo-fs context compile {compiled.agent}' writes it again."
             yield Finding(
                 Reason.CONTEXT_STALE, path, number + 1, "", message, due or "no such line", hint
             )

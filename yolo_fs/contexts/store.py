@@ -114,7 +114,7 @@ class ContextStore:
 
         `verdicts`: path → verdict of each candidate of the work tree; committed ones may be left
         out. The modification time of a file is preserved: it shows when its agent requested it,
-        which is a sign of life.
+        which is a heartbeat.
         """
         wanted = dict(self._wanted(commit))
         if not wanted:
@@ -277,7 +277,7 @@ def _may_feed(path: str, own: str) -> bool:
 def _refuse_unknown(plan: PlanId | None, phase: PhaseId, look: SourceSnapshot) -> None:
     known = _plans(phase, look)
     if plan and plan not in known:
-        hint = f"There are {', '.join(map(str, known)) or 'none'}."
+        hint = f"Known plans: {', '.join(map(str, known)) or 'none'}."
         raise YoloError(Reason.UNKNOWN_NAME, f"phase {phase} has no plan {plan}", hint=hint)
 
 

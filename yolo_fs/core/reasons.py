@@ -57,7 +57,7 @@ class Reason(StrEnum):
     # The file itself.
     NOT_REGULAR = (
         "not_regular",
-        "a link, pipe, device, socket or folder stands in the place of a file",
+        "a link, pipe, device, socket or folder is in the place of a file",
     )
     HARD_LINKED = "hard_linked", "the file has a second name elsewhere"
     FOREIGN_OWNER = "foreign_owner", "the file belongs to another user"
@@ -123,7 +123,7 @@ class Reason(StrEnum):
     WAVE_ORDER = "wave_order", "a plan depends on a plan of the same or a later wave"
     WAITS_FOR = "waits_for", "it refers to an artifact that does not exist yet"
     UNKNOWN_COMMIT = "unknown_commit", "this repository has no commit with this hash"
-    PATH_ESCAPES = ("path_escapes", "a path is absolute, leaves the repository or lies in .git")
+    PATH_ESCAPES = ("path_escapes", "a path is absolute, leaves the repository or is in .git")
     SECTION_MISSING = "section_missing", "a section that the protocol names is absent"
     TOON_INVALID = "toon_invalid", "the text is not valid TOON"
 
@@ -150,19 +150,19 @@ class Reason(StrEnum):
     INDEX_LOCKED = "index_locked", "another git command holds index.lock"
     OTHER_BRANCH = (
         "other_branch",
-        "another branch is checked out than the one that the work is for",
+        "the work is for another branch than the one that is checked out",
     )
     CHANGES_IN_THE_WAY = (
         "changes_in_the_way",
-        "a merge would overwrite changes of the work tree that are in no commit",
+        "a merge would overwrite uncommitted changes in the work tree",
     )
-    USER_COMMITTING = "user_committing", "a person is making a commit: a `git commit` runs"
-    UNBORN_BRANCH = "unborn_branch", "the branch has no commit yet, and its first one is a person's"
+    USER_COMMITTING = "user_committing", "a person is making a commit: a `git commit` is running"
+    UNBORN_BRANCH = "unborn_branch", "the branch has no commit yet; a person makes the first one"
     PULL_IN_PROGRESS = (
         "pull_in_progress",
-        "a `git pull` runs, which gives up when the branch moves while it fetches",
+        "a `git pull` is running, and would fail if the branch moved",
     )
-    DETACHED_HEAD = "detached_head", "HEAD is on no branch: a commit here would belong to none"
+    DETACHED_HEAD = "detached_head", "HEAD is detached: a commit here would be on no branch"
     PROTECTED_BRANCH = (
         "protected_branch",
         "the configuration protects this branch, or another tool makes its commits",
@@ -173,11 +173,11 @@ class Reason(StrEnum):
     ATTR_FILTER = "attr_filter", "a git attribute would rewrite this content"
     UNDONE_BY_USER = (
         "undone_by_user",
-        "a person took this content off the branch, by a reset or a commit that removes it",
+        "a person removed this content from the branch, by a reset or a commit",
     )
     OLDER_THAN_BRANCH = (
         "older_than_branch",
-        "the branch has moved past this content, or git put it there: nobody has written the file",
+        "the file has an older version of the branch, or git wrote it: no agent did",
     )
     RECORDS_LOST = ("records_lost", "the branch has records that this version lacks")
     REF_LOCKED = "ref_locked", "another git command holds the lock of the branch"
@@ -193,7 +193,7 @@ class Reason(StrEnum):
         "team_not_agreed",
         "the git directory names a team that this user has not joined here",
     )
-    REMOTE_REFUSED = "remote_refused", "the team's remote refuses what is published"
+    REMOTE_REFUSED = "remote_refused", "the team's remote refuses the push"
     LEASE_HELD = "lease_held", "another clone holds the lease of this department"
     AUTO_COMMIT_OFF = "auto_commit_off", "the configuration turns automatic commits off"
     COMMIT_BUDGET = "commit_budget", "the configured number of commits per minute is reached"
@@ -214,7 +214,7 @@ class Reason(StrEnum):
     SEVERAL_PATHS = "several_paths", "a coordination commit changes more than one path"
     SUBJECT_MISMATCH = "subject_mismatch", "the subject is not the prescribed one"
     TRAILER_MISMATCH = "trailer_mismatch", "the trailers do not describe the artifact"
-    DISCRETIONARY_WORK = "discretionary_work", "a role continued after it had handed over"
+    DISCRETIONARY_WORK = "discretionary_work", "a role continued to work after it had handed over"
     OUT_OF_LANE = "out_of_lane", "a role acted outside its authority, its routes or its area"
 
     # Compiled contexts.
@@ -509,7 +509,7 @@ def hint_for_unknown(name: str, names: Iterable[str], shown_by: str = "") -> str
     known = list(names)
     near = get_close_matches(name, known, 1, _ALIKE)
     meant = f"Did you mean {near[0]}? " if near else ""
-    listed = f"There are: {', '.join(known) or 'none yet'}."
+    listed = f"Known names: {', '.join(known)}." if known else "None exists yet."
     return meant + (f"'{shown_by}' lists all." if shown_by else listed)
 
 

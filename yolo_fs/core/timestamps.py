@@ -86,7 +86,7 @@ def untimely(
         )
         yield Finding(Reason.BAD_FORMAT, path, line, at, message, expected, hint)
     elif parsed - now > AHEAD:
-        message = f"{of}: {written} lies in the future"
+        message = f"{of}: {written} is in the future"
         yield Finding(Reason.OUT_OF_RANGE, path, line, at, message, "a moment that has come", hint)
 
 

@@ -37,8 +37,7 @@ TIDY_EVERY_S = 60.0
 """Interval of storing the history index for the next process, and of returning free memory, which
 takes a tenth of a millisecond."""
 AGENTS_EVERY_S = 5.0
-"""Interval of checks of the agents without a sign of life: an agent counts as silent after minutes.
-"""
+"""Interval of checks of the agents while none sends a heartbeat: silence takes minutes."""
 
 Wrote = Callable[[Sequence[str]], object]
 """Receives the artifacts that were written."""

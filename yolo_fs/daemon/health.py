@@ -47,8 +47,8 @@ def acquire(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLoc
     if os.path.islink(os.path.join(probe.root, PLANNING_ROOT)):
         raise YoloError(
             Reason.NOT_REGULAR,
-            f"{PLANNING_ROOT} is a symbolic link, which nobody follows",
-            hint="Put a folder of its own in its place.",
+            f"{PLANNING_ROOT} is a symbolic link, which is not followed",
+            hint="Replace it with a real folder.",
         )
     probe.make_own_dir()
     lock = hold(lock_path(probe))
@@ -70,7 +70,7 @@ def _refuse_network(repository: Repository) -> None:
     type_ = filesystem_type(repository.git_dir)
     if type_ in NETWORK_FILESYSTEMS:
         hint = "Work on a local clone, or accept the risk with --unsafe-fs."
-        raise YoloError(Reason.NETWORK_FILESYSTEM, f"the repository lies on {type_}", hint=hint)
+        raise YoloError(Reason.NETWORK_FILESYSTEM, f"the repository is on {type_}", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

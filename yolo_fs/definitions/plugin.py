@@ -80,7 +80,7 @@ def write_plugin(folder: str, start: str) -> bool:
         return True
     if not _is_ours(folder) and os.path.isdir(folder) and os.listdir(folder):
         message = f"{safe(folder)} is not empty, and holds no plugin of ours"
-        raise YoloError(Reason.BAD_CONFIG, message, hint="Give a folder that is new or empty.")
+        raise YoloError(Reason.BAD_CONFIG, message, hint="Choose a new or empty folder.")
     top, inner = output_place(os.path.join(folder, "_"), start)
     _write(stale, os.path.dirname(inner), top)
     return False

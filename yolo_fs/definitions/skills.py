@@ -38,8 +38,8 @@ class Skill(NamedTuple):
 
 GO = Skill(
     "go",
-    "Take an intent from analysis to sign-off with the agents of the company, or go on.",
-    "The company goes on",
+    "Take an intent from analysis to sign-off with the agents of the company, or continue.",
+    "The company at work",
 )
 SKILLS = (
     GO,
@@ -54,10 +54,10 @@ SKILLS = (
     Skill("status", "Show where the team stands: steps, plans, gates, and what is held, and why.",
           "Where the team stands", "yolo-fs status",
           "Tell the user what is done, what is next, and what waits for them. For anything held or"
-          " refused, `yolo-fs explain REASON` says what helps."),
+          " refused, `yolo-fs explain REASON` explains the remedy."),
     Skill("resume", "Take up the work where it stopped, after a break, a crash or a compaction.",
-          "Where the work goes on", "yolo-fs resume",
-          "Go on with exactly this. If it is an agent's turn, {go} has it start."),
+          "Where the work continues", "yolo-fs resume",
+          "Continue with exactly this. If it is an agent's turn, {go} starts the agent."),
     Skill("inbox", "Settle what waits for a person: questions, decisions, holds, oldest first.",
           "What waits for you", "yolo-fs inbox --json",
           "Ask the user about each item with the question tool of this host, with the options that"

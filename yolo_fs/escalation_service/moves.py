@@ -443,7 +443,7 @@ class Escalations:
             self._repository.root, log.folder, department, self._settings.limits
         ):
             message = (
-                f"only a security FAIL goes past the chain, and no security audit of {department}"
+                f"only a security FAIL skips the chain, and no security audit of {department}"
                 " in the phase says FAIL"
             )
             hint = "Write the audit with r FAIL first; or ask the Lead."
@@ -459,7 +459,7 @@ class Escalations:
         """
         made = read_commit(self._repository, f"{name}^{{commit}}")
         if made is None:
-            return f"{name} is no commit of this repository"
+            return f"{name} is not a commit of this repository"
         if escalation is None:
             return ""
         task = escalation.id.task

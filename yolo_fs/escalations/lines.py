@@ -290,8 +290,8 @@ def _may_reopen(escalation: EscalationProgress) -> bool:
     return escalation.is_told or escalation.standing is EscalationStage.RESOLVED
 
 
-_BEYOND = "beyond the authority of whoever asks"
-_WITHIN = "within the authority of whoever decides"
+_BEYOND = "beyond the authority of the asking role"
+_WITHIN = "within the authority of the deciding role"
 
 
 def _line(request: EscalationRequest, state: str, target: str) -> dict[str, Any]:
@@ -342,7 +342,7 @@ def resumed(escalation: EscalationProgress, commit: str, dt: str) -> dict[str, A
         "id": str(escalation.id),
         "dt": dt,
         "agent": name_in(escalation.origin, escalation.department),
-        "reason": "the task goes on",
+        "reason": "the task continues",
         "sb": "seen in a commit",
         "tgt": name_in(escalation.path[1], escalation.department),
         "sev": escalation.severity,

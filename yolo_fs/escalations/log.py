@@ -359,15 +359,14 @@ def act_of(escalation: EscalationProgress) -> tuple[str, str]:
         )
     if escalation.is_told and escalation.origin is Role.SENIOR:
         return (
-            f"specifies {escalation.id.task} anew by the decision: "
-            f"{safe(escalation.decision, 200)}",
+            f"specifies {escalation.id.task} again, as decided: {safe(escalation.decision, 200)}",
             "",
         )
     if escalation.is_told and escalation.origin is Role.SECURITY:
         task, decision = escalation.id.task, safe(escalation.decision, 200)
-        return f"mends what Security found in {task}: {decision}", ""
+        return f"fixes what Security found in {task}: {decision}", ""
     if escalation.is_told:
-        return f"goes on with {escalation.id.task}: {safe(escalation.decision, 200)}", ""
+        return f"continues {escalation.id.task}: {safe(escalation.decision, 200)}", ""
     if escalation.standing is EscalationStage.DESCENDING:
         below = name_in(escalation.below(escalation.holder), escalation.department)
         if safe(escalation.decision, 1000) == escalation.decision:  # another wording is refused

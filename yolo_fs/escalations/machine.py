@@ -35,8 +35,8 @@ def whom_to_ask(escalation: EscalationProgress) -> str:
     if not escalation.is_open:
         return ""
     does, command = act_of(escalation)
-    how = f": '{command}'" if command else ""
-    return f"{escalation.agent} holds it, and {does}{how}."
+    how = f" ('{command}')" if command else ""
+    return f"It is with {escalation.agent}, who {does}{how}."
 
 
 def not_holder(escalation: EscalationProgress, line: LogEntry, verb: str) -> Finding:
@@ -46,9 +46,7 @@ def not_holder(escalation: EscalationProgress, line: LogEntry, verb: str) -> Fin
         f"{line.agent} may not {verb} {escalation.id}: {escalation.agent} holds "
         f"it, attempt {escalation.attempt}"
     )
-    hint = (
-        whom_to_ask(escalation) if not is_late else f"This line speaks of attempt {line.attempt}."
-    )
+    hint = whom_to_ask(escalation) if not is_late else f"This line is about attempt {line.attempt}."
     return finding(Reason.WRONG_LEVEL, line, "/agent", message, escalation.agent, hint)
 
 
@@ -64,9 +62,7 @@ def refused(line: LogEntry, rule: Rule, at: str, message: str, hint: str) -> Fin
     """Return the finding that a line breaks a rule."""
     row = _RULE[rule]
     reason = Reason.MISSING_KEY if rule is Rule.EVIDENCE else Reason.WRONG_LEVEL
-    return finding(
-        reason, line, at, message, f"rule {row.number}: {row.head} {row.text}".rstrip("."), hint
-    )
+    return finding(reason, line, at, message, f"rule {row.number}: {row.head}".rstrip("."), hint)
 
 
 def finding(
@@ -169,7 +165,7 @@ def wrong_target(first: LogEntry, path: tuple[Role, ...]) -> Iterator[Finding]:
         yield unknown(first, first.target, "tgt")
     elif first.to is not path[1] and not may_bypass:
         rule = rule_broken(first.role, first.to)
-        message = f"{path[0].label} does not turn to {first.to.label}"
+        message = f"{path[0].label} does not escalate to {first.to.label}"
         yield refused(first, rule, "/tgt", message, f"Ask {path[1].label}.")
 
 
@@ -180,7 +176,7 @@ def advance(escalation: EscalationProgress, line: LogEntry, known: EscalationLog
     if _is_foreign(escalation, line):
         message = f"{line.agent} is not in {escalation.department}, which owns this escalation"
         hint = _hint_for_own(line, known) or "Departments speak through their Leads."
-        hint = f"{escalation.agent} holds it. {hint}"
+        hint = f"It is with {escalation.agent}. {hint}"
         return escalation, (
             finding(Reason.WRONG_LEVEL, line, "/agent", message, escalation.agent, hint),
         )
@@ -205,9 +201,9 @@ def _hint_for_own(line: LogEntry, known: EscalationLog) -> str:
 def _report(escalation: EscalationProgress, line: LogEntry, known: EscalationLog) -> Step:
     if escalation.is_open and not escalation.is_told:
         message = f"{escalation.id} is open already"
-        hint = f"{escalation.agent} holds it: give it what is new."
+        hint = f"It is with {escalation.agent}: add what is new there."
         if own := _hint_for_own(line, known):
-            hint = f"{escalation.agent} holds it. {own}"
+            hint = f"It is with {escalation.agent}. {own}"
         return escalation, (
             finding(Reason.DUPLICATE_ID, line, "/id", message, "one escalation for one task", hint),
         )
@@ -275,7 +271,7 @@ def _apply_reminder(escalation: EscalationProgress, line: LogEntry) -> Step:
     )
     if is_due and line.to is escalation.holder and line.attempt in (None, escalation.attempt):
         return escalation._replace(reminded=True), ()
-    message = f"nobody is to be reminded of {escalation.id} by this line"
+    message = f"no reminder of {escalation.id} is due from this line"
     return escalation, (
         finding(
             Reason.WRONG_LEVEL, line, "/tgt", message, escalation.agent, whom_to_ask(escalation)
@@ -287,11 +283,11 @@ def _report_skip(escalation: EscalationProgress, line: LogEntry, above: Role | N
     if line.to is None:
         return unknown(line, line.target, "tgt")
     if above is None:
-        message = f"nobody stands above {escalation.holder.label}"
+        message = f"{escalation.holder.label} is the last level"
         return finding(
             Reason.WRONG_LEVEL, line, "/tgt", message, "a decision", whom_to_ask(escalation)
         )
-    message = f"{escalation.holder.label} does not turn to {line.to.label}"
+    message = f"{escalation.holder.label} does not escalate to {line.to.label}"
     return refused(
         line,
         rule_broken(escalation.holder, line.to),
@@ -335,7 +331,7 @@ def _move_down(escalation: EscalationProgress, line: LogEntry) -> Step:
 def _claim(escalation: EscalationProgress, line: LogEntry) -> Step:
     if line.state == "resolved":
         return escalation._replace(claimed=True), ()
-    message = f"nothing shows that {escalation.id.task} goes on"
+    message = f"nothing shows that {escalation.id.task} continues"
     hint = "Commit, and name the commit; or report your progress."
     return escalation, (
         finding(
@@ -377,8 +373,8 @@ def _resume(escalation: EscalationProgress, line: LogEntry) -> Step:
             standing=EscalationStage.RESOLVED, reminded=False, claimed=False
         ), ()
     message = (
-        f"{escalation.id} is {escalation.standing}, held by {escalation.agent}: nobody has told "
-        f"{escalation.origin.label} yet how to go on"
+        f"{escalation.id} is {escalation.standing}, with {escalation.agent}: "
+        f"{escalation.origin.label} does not have a decision yet"
     )
     return escalation, (
         finding(
@@ -414,7 +410,7 @@ def _upward(escalation: EscalationProgress, line: LogEntry) -> Finding:
     message = f"a resolution goes downward only, not from {line.agent} to {line.target}"
     expected = name_in(escalation.below(escalation.holder), escalation.department)
     return finding(
-        Reason.WRONG_LEVEL, line, "/tgt", message, expected, "To ask those above, raise it."
+        Reason.WRONG_LEVEL, line, "/tgt", message, expected, "To ask the next level up, raise it."
     )
 
 
@@ -428,11 +424,19 @@ def wanting(escalation: EscalationProgress, line: LogEntry) -> Iterator[Finding]
         return
     if not line.evidence:
         yield refused(
-            line, Rule.EVIDENCE, "/ev", "there is no evidence", "Say what was seen or tried."
+            line,
+            Rule.EVIDENCE,
+            "/ev",
+            "there is no evidence",
+            "Add what was seen or tried (--evidence).",
         )
     if not line.recommendation:
         yield refused(
-            line, Rule.EVIDENCE, "/rec", "there is no recommendation", "Say what you would do."
+            line,
+            Rule.EVIDENCE,
+            "/rec",
+            "there is no recommendation",
+            "Add what you would do (--recommendation).",
         )
     if (
         line.role is Role.ARCHITECT

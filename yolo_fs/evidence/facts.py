@@ -713,7 +713,7 @@ def withdrawn_from(facts: PhaseFacts, step: str, department: Dept | None = None)
     for artifact in facts.withdrawn:
         if artifact.step == step and department in (None, artifact.department):
             again = "judged" if step in STEP_OF_VERDICT.values() else "written"
-            yield f"{artifact.name} said {artifact.said} and was taken back: it is {again} anew"
+            yield f"{artifact.name} said {artifact.said} and was withdrawn: it is {again} again"
 
 
 def failures_of(
@@ -854,7 +854,7 @@ def owner_lacks(facts: PhaseFacts) -> str:
         facts.is_later(verdict.position, signed.position)
         for verdict in facts.of_kind("po-qa-verdict")
     ):
-        return f"{SIGN_OFF} is older than po-qa-verdict.jsonl, which came after it"
+        return f"{SIGN_OFF} is older than po-qa-verdict.jsonl"
     return ""
 
 

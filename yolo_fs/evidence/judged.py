@@ -62,7 +62,7 @@ def came_later(facts: PhaseFacts, kind: str, department: Dept | None) -> Iterato
         things = list(later_than(facts, kind, filed.position, department))
         for thing in things[:1]:
             others = f" and {len(things) - 1} more" if things[1:] else ""
-            yield f"{filed.place.name} is older than {thing.what}, which came after it{others}"
+            yield f"{filed.place.name} is older than {thing.what}{others}"
 
 
 def _is_restored(facts: PhaseFacts, filed: Filed) -> bool:

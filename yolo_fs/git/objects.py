@@ -135,7 +135,7 @@ class ObjectStore:
         It is FILE_TOO_LARGE with its size, or else OBJECT_MISSING.
         """
         if size := self._too_large.get(name):
-            hint = "Its author makes it smaller; nothing of it was read."
+            hint = "Its author has to make it smaller; nothing of it was read."
             return YoloError(
                 Reason.FILE_TOO_LARGE,
                 f"{what}: {size} bytes",

@@ -297,7 +297,7 @@ class Remote:
         output = self._call("ls-remote", "--refs", "--", self._name, *refs).out.decode()
         pairs = [line.split("\t") for line in output.splitlines() if "\t" in line]
         if any(len(oid) != 2 * self._repository.object_format.size for oid, _ in pairs):
-            raise _refusal("the remote names its objects by another hash than this repository")
+            raise _refusal("the remote uses another object hash than this repository")
         folders = tuple(ref.removesuffix("*") for ref in refs if ref.endswith("/*"))
         return {name: oid for oid, name in pairs if name in refs or name.startswith(folders)}
 
@@ -383,8 +383,8 @@ class Remote:
             named = " or ".join(f"refs/tags/{refspec.partition(':')[2]}" for refspec in refspecs)
             raise YoloError(
                 Reason.REMOTE_REFUSED,
-                safe(f"{answer.err.splitlines()[0]}: a tag there has the name of a branch"),
-                hint=f"Whoever looks after the remote removes {safe(named)} there.",
+                safe(f"{answer.err.splitlines()[0]}: a tag has the same name as a branch"),
+                hint=f"The owner of the remote has to remove {safe(named)}.",
             )
         if not rejected:
             raise self._make_unreachable_error(answer.err)
@@ -416,11 +416,11 @@ class Remote:
             raise self._make_unreachable_error(error.message) from None
 
     def _make_unreachable_error(self, complaints: str) -> YoloError:
-        hint = "Work goes on here, and is published when the remote is back."
+        hint = "Work here continues, and is published when the remote is back."
         if ignored := ignored_settings(self._repository):
             hint += (
-                f" What this repository's own configuration says of {safe(', '.join(ignored))} does"
-                " not count; what you need of it belongs into your own (git config --global)."
+                f" This repository's own settings of {safe(', '.join(ignored))} are ignored; put"
+                " those that you need into your own configuration (git config --global)."
             )
         return YoloError(
             Reason.REMOTE_AWAY,
@@ -433,5 +433,5 @@ def _refusal(message: str) -> YoloError:
     return YoloError(
         Reason.REMOTE_REFUSED,
         safe(message),
-        hint="Allow pushes to refs/heads/yolo/ there, or ask whoever looks after it.",
+        hint="Allow pushes to refs/heads/yolo/ there, or ask the owner of the remote.",
     )

@@ -536,7 +536,7 @@ class Repository:
                 raise YoloError(
                     Reason.UNSAFE_REPOSITORY,
                     f"{safe(place)} belongs to user {owner}, and this is user {os.geteuid()}",
-                    hint="Run as its owner. If you trust whoever owns it, let git know: git config "
+                    hint="Run as its owner. If you trust the owner, tell git: git config "
                     f"--global --add safe.directory {shlex.quote(safe(self.root))}",
                 )
         for folder in (self.git_dir, self.common_dir) if len(trusted) > 1 else ():
@@ -602,10 +602,9 @@ class Repository:
         for place in (self.root, self.git_dir, *more):
             facts = os.stat(place)
             if _open_to_others(facts) and not self.config("core.sharedRepository"):
-                why = f"{place} may be written by others"
+                why = f"others can write to {place}"
                 hint = (
-                    "Take the write permission of group and others away, or set "
-                    "core.sharedRepository."
+                    "Remove the write permission of group and others, or set core.sharedRepository."
                 )
                 raise YoloError(Reason.UNSAFE_REPOSITORY, why, hint=hint)
 

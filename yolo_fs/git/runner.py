@@ -79,7 +79,7 @@ _READ_BY_EVERY_GIT = ("core.bare", "core.repositoryformatversion")
 _IS_DENIED = re.compile(r": Permission denied$", re.MULTILINE)
 """The system's word about a file; that of a server goes on, as `(publickey)`."""
 _NO_RIGHT = (
-    "Give yourself the right to read and to write it: root, or a container, may have made it."
+    "Give yourself permission to read and write it; root or a container may have created it."
 )
 
 
@@ -92,7 +92,7 @@ def _hint_for(complaints: str) -> str:
         shown_by = f"git config --show-origin --get-all {refused[1]}"
         return f"'{shown_by}' shows where it is set: correct it there."
     if refused or "bad config " in complaints:
-        return "Correct that line in an editor: no git runs before, 'git config' neither."
+        return "Correct that line in an editor: until then no git command works."
     if match := _DAMAGED_INDEX.search(complaints):
         is_named = complaints.startswith("index: ", match.start())
         before = complaints[: match.start() + len("index")].rsplit(maxsplit=1)
@@ -108,7 +108,7 @@ def _hint_for(complaints: str) -> str:
     if is_there:
         return (
             f"If that folder is there, {folder}/HEAD is empty or damaged: its one "
-            "line is 'ref: refs/heads/BRANCH' with the name of your branch."
+            "line must be 'ref: refs/heads/BRANCH', with the name of your branch."
         )
     for line in complaints.splitlines():
         is_damaged = "object " in line and any(words in line for words in _IS_DAMAGED)
@@ -621,16 +621,19 @@ def open_repository(start: str) -> git_python.Repo:
         )
     except (git.exc.InvalidGitRepositoryError, git.exc.NoSuchPathError, ValueError, OSError):
         message = f"no git repository at {safe(os.path.abspath(start))}"
-        hint = "Go into one, use -C DIR, or make one here with 'git init'."
+        hint = "Change to a repository, use -C DIR, or create one here with 'git init'."
         if os.path.isfile(os.path.join(start, ".git")):
-            hint = "Its repository has moved or is gone: there, run 'git worktree repair' on it."
+            hint = (
+                "Its repository was moved or deleted: in the repository, run 'git worktree repair' "
+                "with this path."
+            )
         locked = [place for place in named if _is_locked_away(place)]
         if locked:
             hint = f"{safe(locked[0])} cannot be read. {_NO_RIGHT}"
         raise YoloError(Reason.NOT_A_REPOSITORY, message, hint=hint) from None
     if repository.bare or repository.working_tree_dir is None:
         repository.close()
-        message = f"{safe(os.path.abspath(start))} lies in a repository without a work tree"
+        message = f"{safe(os.path.abspath(start))} is in a repository without a work tree"
         hint = "Work in a clone of it, or in a work tree that 'git worktree add' makes."
         raise YoloError(Reason.BARE_REPOSITORY, message, hint=hint)
     return repository
@@ -654,9 +657,9 @@ def refuse_endless(places: Iterable[str]) -> None:
             continue
         raise YoloError(
             Reason.NOT_REGULAR,
-            f"{safe(place)}: a pipe, a device or more than {most_bytes >> 20} MiB are where git "
-            "reads a file, and do not end",
-            hint="Look at what it is, then replace it by a file.",
+            f"{safe(place)}: a pipe, a device or more than {most_bytes >> 20} MiB in the place of "
+            "a file that git reads",
+            hint="Check what it is, then replace it with a file.",
         )
 
 
@@ -745,7 +748,7 @@ def _found_by_git_python(start: str) -> RepositoryPaths:
         elsewhere = os.path.join(git_dir, str(config.get_value("core", "worktree", root)))
     if git_dir == common_dir and os.path.realpath(elsewhere) != root:
         message = f"core.worktree puts the work tree of {safe(root)} elsewhere"
-        hint = "Give it a linked work tree (`git worktree add`) instead."
+        hint = "Use a linked work tree (`git worktree add`) instead."
         raise YoloError(Reason.BARE_REPOSITORY, message, hint=hint)
     return RepositoryPaths(
         root, git_dir, common_dir, os.path.join(root, hooks or f"{common_dir}/hooks")

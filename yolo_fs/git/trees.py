@@ -119,7 +119,7 @@ class _Walk:
             raise YoloError(
                 Reason.FILE_TOO_LARGE,
                 f"a tree of more than {_WALKED_MOST} names, or deeper than any path, at {shown}",
-                hint="Its author takes it back; nothing of it was used.",
+                hint="Its author has to revert it; nothing of it was used.",
                 exit_code=Exit.FINDINGS,
             )
 

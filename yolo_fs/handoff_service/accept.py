@@ -207,9 +207,9 @@ def _report_missing_handoff(path: str) -> Finding:
         Reason.FILE_MISSING,
         path,
         message="the directive of this branch has no handoff",
-        expected="the handoff of its sender, without which nobody executes it",
-        hint="have it written by 'yolo-fs handoff emit'; a session that is over says "
-        "`status: archived` in its README",
+        expected="the handoff of its sender; nobody may execute it without one",
+        hint="write it with 'yolo-fs handoff emit'; a finished session has `status: archived` "
+        "in its README",
     )
 
 
@@ -490,7 +490,7 @@ class DirectiveHandoffs:
             raise YoloError(Reason.STATE_CONFLICT, "nothing is wrong with the handoff")
         if handed.packet is None:
             message, hint = (
-                "the packet cannot be read, so nobody could follow it",
+                "the packet cannot be read",
                 "Ask the sender for a complete one.",
             )
             raise YoloError(Reason.STATE_CONFLICT, message, hint=hint)

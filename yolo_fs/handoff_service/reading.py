@@ -207,7 +207,7 @@ class Reader:
         except (OSError, RefusedError) as error:
             why = error.strerror or error if isinstance(error, OSError) else error.detail
             message = f"the line was not written: {why}"
-            hint = "look at what stands there, and at the free space"
+            hint = "look at what is there, and at the free space"
             return (
                 Finding(
                     Reason.STORAGE_FAILED,
@@ -268,7 +268,7 @@ def _from_json(data: bytes, path: str, limits: Limits) -> _Found:
         wrong = errors(read_object(data, path, limits).findings)
         return _Found(None, Reason.JSON_PARSE_ERROR, wrong)
     if not isinstance(value, dict):
-        fault = Fault(Reason.NOT_AN_OBJECT, "", "the JSON is no object", "one JSON object")
+        fault = Fault(Reason.NOT_AN_OBJECT, "", "the JSON is not an object", "one JSON object")
         return _shaped(None, (fault.as_finding(path, 1),))
     from yolo_fs.schemas.packet import read_handoff_json
 
@@ -301,7 +301,7 @@ def _refuse_unless_word(word: str) -> None:
     if not WORD.fullmatch(word):
         hint = "Letters, digits, dots, hyphens and underscores, such as plan-reviewer or 01-auth."
         raise YoloError(
-            Reason.BAD_NAME, f"{safe(word)!r} is no name of an agent or a phase", hint=hint
+            Reason.BAD_NAME, f"{safe(word)!r} is not a name of an agent or a phase", hint=hint
         )
 
 

@@ -133,6 +133,6 @@ class DirectiveSessions:
         source = self.open(path)
         if isinstance(source, Finding):
             roots = ", ".join(self.roots) or "none"
-            hint = f"Sessions lie below yolo_fs.directive_roots of the configuration: {roots}."
+            hint = f"Sessions are below yolo_fs.directive_roots of the configuration: {roots}."
             return "", (replace(source, hint=hint),)
         return read_branch(source.data, path, self._settings.limits)

@@ -150,7 +150,7 @@ def _decided(handoffs: ProductHandoffs, sent: Sent, *, again: bool) -> WrittenEn
 
 
 def _not_again(sent: Sent) -> Finding:
-    message = "by its timestamp this is the handoff that is there, so nothing is written"
+    message = "the handoff with this timestamp exists already: nothing is written"
     expected = "no timestamp in a draft that is to be another attempt"
     return Finding(
         Reason.STATE_CONFLICT, sent.path, 1, "/timestamp", message, expected, level=Level.WARNING
@@ -218,8 +218,10 @@ def _counted(state: Mapping[str, Any]) -> float | None:
 def _chosen(handoffs: ProductHandoffs, stored: StoredSession, way: str) -> Choice:
     error = open_error(stored.session)
     if error is None:
-        hint = f"'yolo-fs envelope show {stored.session_id}' tells how far it is."
-        raise YoloError(Reason.STATE_CONFLICT, "the session's last handoff is no error", hint=hint)
+        hint = f"'yolo-fs envelope show {stored.session_id}' shows its progress."
+        raise YoloError(
+            Reason.STATE_CONFLICT, "the session's last handoff is not an error", hint=hint
+        )
     ways = {str(open_way.name): open_way for open_way in ways_after(error, stored.session)}
     if way not in ways:
         hint = f"One of: {', '.join(ways)}."
@@ -240,7 +242,7 @@ def _chosen(handoffs: ProductHandoffs, stored: StoredSession, way: str) -> Choic
 def _refuse_damaged(stored: StoredSession, path: str) -> None:
     for finding in errors(stored.findings):
         if finding.path == path:
-            hint = "Mend it, or restore it from git; nothing was written."
+            hint = "Fix it, or restore it from git; nothing was written."
             raise YoloError(finding.reason, str(finding), hint=hint, exit_code=Exit.UNREADABLE)
 
 

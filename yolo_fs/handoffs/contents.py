@@ -225,7 +225,7 @@ def _check_file(facts: PhaseFacts, filed: Filed, name: str, at: str) -> Iterator
     ):
         # Only what the protocol names is known for sure; another file may have come with a commit
         # that no summary mentions.
-        message = f"{name} is no artifact, and no commit that a summary names has it"
+        message = f"{name} is not an artifact, and no commit that a summary names has it"
         yield Fault(Reason.UNKNOWN_REFERENCE, at, message, "a committed file", level=Level.WARNING)
 
 
@@ -245,7 +245,7 @@ def _list_candidates(filed: Filed, name: str) -> Sequence[str]:
 
 
 def _absent(at: str, name: str) -> Fault:
-    hint = "Write it, or take it out of the handoff."
+    hint = "Write it, or remove it from the handoff."
     return Fault(
         Reason.UNKNOWN_REFERENCE, at, f"no {name} is committed", "a committed artifact", hint
     )

@@ -115,12 +115,12 @@ def _list(items: list[Any], at: str, key: tuple[str, str]) -> Iterator[Fault]:
 
 def _text(text: str, at: str, key: tuple[str, str]) -> Iterator[Fault]:
     if text and not _SAYS.search(text):
-        yield Fault(Reason.EMPTY_VALUE, at, "the text is blank", "text that says something")
+        yield Fault(Reason.EMPTY_VALUE, at, "the text is blank", "text that is not blank")
     elif _PRINTED.fullmatch(text):
         message = f"the placeholder {text!r} was never filled in"
-        yield Fault(Reason.EMPTY_VALUE, at, message, "text that says something")
+        yield Fault(Reason.EMPTY_VALUE, at, message, "text that is not blank")
     elif _UNDECIDED.fullmatch(text):
-        message, expected = f"{text!r} says that it is still open", "text that says something"
+        message, expected = f"{text!r} is still marked as open", "text that is not blank"
         yield Fault(Reason.EMPTY_VALUE, at, message, expected, level=Level.WARNING)
     elif key in SENTENCES:
         yield from _sentences(sentences_in(text), at, *SENTENCES[key])

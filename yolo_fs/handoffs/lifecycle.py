@@ -154,7 +154,7 @@ def faults_of_branch(packet: Packet, around: Around) -> Iterator[Fault]:
     hint = f"Run 'git switch {packet.directive_branch}' before any edit."
     if around.session:
         readme = f"{around.session.folder}/{README}"
-        hint += f" If its work has come in, a person says 'status: archived' in meta of {readme}."
+        hint += f" If its work is finished, a person sets 'status: archived' in meta of {readme}."
     yield Fault(Reason.BRANCH_MISMATCH, "/directive_branch", seen, packet.directive_branch, hint)
 
 
@@ -169,7 +169,7 @@ def _session(packet: Packet, around: Around) -> Iterator[Fault]:
         )
         return
     if session.name.casefold() != packet.session_id.casefold():
-        message = f"the packet lies in the folder of session {session.name!r}"
+        message = f"the packet is in the folder of session {session.name!r}"
         yield Fault(Reason.NAME_MISMATCH, "/session_id", message, session.name)
     if session.branch and session.branch != packet.directive_branch:
         message = f"{session.folder}/{README} says meta.directive_branch: {session.branch}"
@@ -180,7 +180,7 @@ def _paths(packet: Packet, around: Around) -> Iterator[Fault]:
     wanted = around.required_reading
     if wanted and packet.required_reading not in (wanted, ABSENT):
         message = f"got {packet.required_reading!r}"
-        hint = "yolo_fs.required_reading of the configuration says so."
+        hint = "yolo_fs.required_reading of the configuration requires it."
         yield Fault(Reason.UNKNOWN_VALUE, "/required_reading", message, wanted, hint)
     for name, why in around.absent.items():
         message = f"{getattr(packet, name)!r}: {why}"
@@ -199,13 +199,13 @@ def _check_condition(packet: Packet, around: Around) -> Iterator[Fault]:
     """
     session, statement = around.session, ""
     if packet.trigger == _DETECTED and packet.session_id == ABSENT and not around.is_ultra_open:
-        statement = f"no open session says session_priority: {ULTRA}"
+        statement = f"no open session has session_priority: {ULTRA}"
     elif packet.trigger in (_DETECTED, _TASK_OPEN) and session and session.branch:
         readme = f"{session.folder}/{README}"
         if session.priority not in ("", ULTRA):
-            statement = f"{readme} says session_priority: {session.priority}"
+            statement = f"{readme} has session_priority: {session.priority}"
         elif not session.priority and packet.trigger == _DETECTED:
-            statement = f"{readme} says no session_priority"
+            statement = f"{readme} has no session_priority"
     if statement:
         expected = f"a session with meta.session_priority: {ULTRA}"
         yield Fault(
@@ -263,7 +263,7 @@ def faults_of_place(path: str, roots: Sequence[str], session_id: str) -> tuple[F
     if folder not in roots:
         return ()
     place = f"{folder}/{session_id}/{HANDOFF}"
-    message = "it lies beside the folders of the sessions, in none of them"
+    message = "it is beside the folders of the sessions, not in one of them"
     return (Fault(Reason.NAME_MISMATCH, "/session_id", message, place, "Move it there."),)
 
 

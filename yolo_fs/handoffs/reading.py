@@ -207,7 +207,7 @@ class Read(NamedTuple):
         """
         for word in (self.agent, self.phase):
             if not WORD.fullmatch(word):
-                raise ValueError(f"{word!r} is no name of an agent or a phase")
+                raise ValueError(f"{word!r} is not a name of an agent or a phase")
         head = f"agent={self.agent} phase={self.phase} source={self.diagnosis.source.value}"
         return "".join(
             f"{head} reason={reason} timestamp={iso(self.at)}\n"

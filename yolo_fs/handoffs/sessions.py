@@ -115,7 +115,7 @@ def _conflict(
     message = (
         f"{fact.name}: {_shown(own.value)} does not agree with {_shown(first.value)} at {there}"
     )
-    hint = "Say what the earlier handoff says, or hand that one over anew."
+    hint = "Repeat the value of the earlier handoff, or write that handoff again."
     return Fault(
         Reason.STATE_CONFLICT, own.at, message, expected or _shown(first.value), hint, level
     )
@@ -314,7 +314,7 @@ def _check_not_aborted(own: Sent, session: ProductSession) -> Iterator[Fault]:
     failed = [envelope.moment for envelope in session.sent if envelope.path == last.error]
     if own.moment > min([instant(last.chosen_at), *failed]):
         message = f"the workflow was aborted at {last.chosen_at} after {last.error}"
-        hint = "Begin a session of its own."
+        hint = "Begin another session."
         yield Fault(
             Reason.STATE_CONFLICT, "/session_id", message, "no handoff after an abort", hint
         )

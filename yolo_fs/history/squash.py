@@ -55,7 +55,7 @@ def plan_squash(
     """
     repository = facts_reader.repository
     if not repository.is_branch_name(branch):
-        message, hint = f"{safe(branch)!r} is no name of a branch", "Such as 'review/login'."
+        message, hint = f"{safe(branch)!r} is not a name of a branch", "Such as 'review/login'."
         raise YoloError(Reason.BAD_FORMAT, message, hint=hint)
     head, index = repository.head(), facts_reader.history_index
     tip = head.tip or ""
@@ -79,7 +79,10 @@ def plan_squash(
     others = tuple(commit for commit in people if commit not in source)
     text = subject or f"feat({phase.number}): {phase.slug.replace('-', ' ')}"
     if not GRAMMAR.fullmatch(text):
-        message, hint = f"{safe(text)!r} is no subject", f"Such as 'feat({phase.number}): login'."
+        message, hint = (
+            f"{safe(text)!r} is not a subject",
+            f"Such as 'feat({phase.number}): login'.",
+        )
         raise YoloError(Reason.BAD_FORMAT, message, hint=hint)
     ours = len(commits) - len(people)
     return Squash(branch, base, tip, _message(text, source), ours, source, others)

@@ -55,7 +55,7 @@ def examine(repository: Repository, *, asks: bool = True) -> Iterator[Finding]:
         gone = (
             "the script that every section calls is gone"
             if deed.before is None
-            else "it is not that of this version"
+            else "the script belongs to another version"
         )
         yield broken(own, gone, _AGAIN)
         if deed.before is None:
@@ -100,10 +100,10 @@ def _find_visible_defect(place: Layout, name: str, deed: Deed | None) -> _Defect
         return _Defect(f"{git_file} is not executable")
     content = content_of(place.file(name)) or b""
     if BEGIN.encode() not in content:
-        what = "our section is not in it; a hook manager, or somebody, wrote it anew"
+        what = "our section is not in it; a hook manager or a person wrote the hook again"
         return None if isinstance(deed, HookFileKept) else _Defect(what)
     if not split_first(content)[1].startswith(BEGIN.encode()):
-        return _Defect("something stands above our section and may end the hook before it")
+        return _Defect("commands above our section may end the hook before it")
     return _Defect("our section in it was changed") if isinstance(deed, HookFileChange) else None
 
 
@@ -123,7 +123,7 @@ def _probe_hook(root: str, name: str, path: str) -> _Defect | None:
     ):  # git before 2.36 cannot be asked; what can be seen must do
         return None
     heard = (answer.err or answer.out.decode("utf-8", "replace")).strip().partition("\n")[0]
-    what = f"asked by git, it says nothing of ours{f', but {heard!r}' if heard else ''}"
+    what = f"run by git, it does not reach our section{f'; it prints {heard!r}' if heard else ''}"
     if "No such file or directory" in heard:  # our section is whole, and nobody reads it
         hint = "Its first line names a program that is not there, or ends with a carriage return."
         return _Defect(what, hint, f"sed -n 1l {shlex.quote(path)}")
@@ -217,7 +217,7 @@ def switched_off(repository: Repository, host: Host) -> Iterator[Finding]:
         if _settings(place).get(host.off_switch) is True:
             shown = os.path.relpath(place, repository.root)
             shown = place if shown.startswith(os.pardir) else shown
-            hint = f"Take {host.off_switch} out of it, or set it to false."
+            hint = f"Remove {host.off_switch} from it, or set it to false."
             message = f"{host.off_switch} in {safe(shown)} turns off every hook, ours too"
             look = f"grep -n {host.off_switch} {shlex.quote(shown)}"
             yield _make_warning(host, message, hint, look)

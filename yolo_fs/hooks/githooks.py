@@ -302,18 +302,18 @@ def _explain_untouchable(repository: Repository, place: Layout, path: str) -> st
     except OSError:
         return ""
     if not stat.S_ISREG(facts.st_mode):
-        return "it is no file of its own but a link or a folder"
+        return "it is a link or a folder, not a file"
     if not place.is_husky and not facts.st_mode & 0o111 and not _is_ours_alone(content_of(path)):
-        return "it is not executable, so git skips it; to make it so would wake it"
+        return "it is not executable, so git skips it; making it executable would turn it on"
     content = content_of(path)
     if _is_foreign(path, content):
         if place.is_husky:
-            return "it is no shell script"
+            return "it is not a shell script"
         taken = os.path.lexists(_aside(path))
-        return f"it is no shell script, and {_aside(path)} is there already" if taken else ""
+        return f"it is not a shell script, and {_aside(path)} exists already" if taken else ""
     content = content or b""
     if content.count(BEGIN.encode()) != len(_SECTION.findall(content)):
-        return "the section in it was torn: its end is gone"
+        return "our section in it has lost its end"
     return ""
 
 
@@ -375,8 +375,7 @@ def advice(repository: Repository) -> Iterator[Finding]:
         text = content_of(os.path.join(repository.root, file))
         if text is not None and b"yolo-fs" not in text:
             message = (
-                "this manager writes hooks anew when it is set up again, and our section "
-                "is gone then"
+                "this manager rewrites hooks when it is set up again, which removes our section"
             )
             yield Finding(
                 Reason.HOOK_BROKEN, file, message=message, hint=snippet, level=Level.WARNING

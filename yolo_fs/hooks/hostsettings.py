@@ -58,7 +58,7 @@ class SettingsFile:
 
     def bad(self, why: str) -> YoloError:
         """Return the error about a file that we leave alone."""
-        hint = "Mend it, or add our part by hand; nothing was changed."
+        hint = "Fix it, or add our part by hand; nothing was changed."
         message = f"{self.name}: {safe(why, 300)}"
         return YoloError(Reason.BAD_CONFIG, message, hint=hint)
 

@@ -247,7 +247,9 @@ def commit_msg(arguments: Sequence[str]) -> bool:
     if not subject or is_sound(subject):
         return True
     fault = subject_fault(subject)
-    refusal = f"the commit is refused; 'git commit --edit -F {arguments[0]}' goes on with your text"
+    refusal = (
+        f"the commit is refused; 'git commit --edit -F {arguments[0]}' continues with your text"
+    )
     if _is_agent() and is_of_the_protocol(subject, staged_paths()):
         return _print_findings([fault], refusal)
     with _repository() as repository:
@@ -295,7 +297,7 @@ def post_commit(_: Sequence[str]) -> bool:
     if findings:
         _warn(findings)
         print(
-            "yolo-fs: this commit breaks the rules; 'git commit --amend' can mend it",
+            "yolo-fs: this commit breaks the rules; 'git commit --amend' can fix it",
             file=sys.stderr,
         )
     return True

@@ -81,7 +81,7 @@ ask() {
 		yolo-fs git-hook "$@"
 		[ $? -ne 1 ]
 	else
-		echo "yolo-fs: $python is gone, so $name was not checked; 'yolo-fs hooks install' mends" \
+		echo "yolo-fs: $python is gone, so $name was not checked; 'yolo-fs hooks install' fixes" \
 			"it" >&2
 	fi
 }

@@ -243,7 +243,7 @@ def keep_first(request: HookRequest) -> str:
         entry = keeper.keep_files(endangered.files, cause) if endangered.files else None
     except (YoloError, OSError) as error:
         why = safe(str(error), 200)
-        return f"What `{named}` destroys could not be kept ({why}); it is not stopped."
+        return f"What `{named}` destroys could not be kept ({why}); the command is not stopped."
     lines = []
     if entry:
         count = f"{entry.files:,} uncommitted file{'s' if entry.files > 1 else ''}"
@@ -257,7 +257,7 @@ def keep_first(request: HookRequest) -> str:
     if endangered.secret:
         lines.append(f"Not kept, since it looks like a credential: {_listed(endangered.secret)}.")
     if endangered.left:
-        why = "is too large, unreadable or a repository of its own"
+        why = "is too large, unreadable or a nested repository"
         lines.append(f"Not kept, since it {why}: {_listed(endangered.left)}.")
     return "\n".join(lines)
 
@@ -524,8 +524,8 @@ class Guard:
                 is_own = not asks_us
             if not is_own:
                 return (
-                    f"This session is that of {actor.name}, and speaks for nobody else, such as "
-                    f"{safe(name, 80)}.\nInstead: name yourself, or nobody."
+                    f"This session runs as {actor.name} and cannot act for "
+                    f"{safe(name, 80)}.\nInstead: use your own name, or none."
                 )
         return ""
 
@@ -588,10 +588,10 @@ _OF_FOLDERS = (Effect.REMOVE, Effect.FILL)
 def _format_stranger(name: str) -> str:
     """Return the refusal of one who would write as an agent that there is not."""
     hint = hint_for_agent(name)
-    meant = hint.partition(" There are: ")[0] if hint.startswith("Did you mean") else hint
+    meant = hint.partition(" Known names: ")[0] if hint.startswith("Did you mean") else hint
     return (
         f"No agent of the company is named {safe(name, 80)!r}, and below {PLANNING_ROOT}/ each "
-        f"writes by its own rights. {meant}\n"
+        f"agent has its own permissions. {meant}\n"
         "Instead: ask your user to start you under the right name, at the host or in YOLO_FS_AGENT."
     )
 
@@ -609,19 +609,19 @@ def _is_of_git(path: str) -> bool:
 def _skipped(command: str) -> str:
     return (
         f"{safe(command)} skips the hooks that check each commit here; only a person may do that.\n"
-        "Instead: run it without that option; where a hook is wrong, tell your user what it says."
+        "Instead: run it without that option; if a hook is wrong, report its message to your user."
     )
 
 
 def _format_other(name: str) -> str:
-    return f"That is the word of {safe(name)}.\nInstead: {advise_to_ask(name)}."
+    return f"That record speaks for {safe(name)}.\nInstead: {advise_to_ask(name)}."
 
 
 def _format_refusal(given: AccessDecision) -> str:
     ask = (
         f"\nInstead: ask {', then '.join(given.ask)}"
         if given.ask
-        else "\nInstead: leave it to whom it belongs"
+        else "\nInstead: leave it to its owner"
     )
     bring = f", and bring {', '.join(given.bring)}" if given.bring else ""
     return f"{given.rule}{ask}{bring}."
@@ -630,8 +630,8 @@ def _format_refusal(given: AccessDecision) -> str:
 def _not_handed_over(given: Permission) -> str:
     why = "\n".join(f"- {finding}" for finding in given.findings)
     instead = (
-        "mend what is named, or go to the branch that it names; 'yolo-fs handoff check' "
-        "says whether it is accepted"
+        "fix what is named, or switch to the branch that it names; 'yolo-fs handoff check' "
+        "shows whether it is accepted"
     )
     if given.may_override:
         instead += ", and the operator may accept it with 'yolo-fs handoff check --override WHY'"
@@ -658,7 +658,7 @@ class _Ignored:
 
 def _refuse_excess(why: str) -> str:
     return (
-        f"This command is more than can be judged in time: {why}.\n"
+        f"This command is too large to check in time: {why}.\n"
         "Instead: split it into several commands; a long text goes into a file with the tool that "
         "writes files."
     )
@@ -726,7 +726,7 @@ def _faults(validator: Validator, root: str, judged: CheckedFile) -> str:
         command = f"yolo-fs fix {shlex.quote(safe(judged.path))} --write"
         shown = safe_lines(diff(judged.data, fresh, judged.path))
         mends = fixable_of(validator, (judged,), of_tree=False).sentence
-        repair = f"\nThis much can be put right mechanically, by `{command}`:\n{shown}\n{mends}"
+        repair = f"\nThis part can be repaired automatically, by `{command}`:\n{shown}\n{mends}"
     return f"{safe(judged.path)} is not valid and will not be committed:\n{faults}{repair}"
 
 

@@ -131,7 +131,7 @@ def _read_text(command: str, variables: Mapping[str, str]) -> tuple[list[OneSeen
     except RecursionError:
         return seen, "it is nested too deeply"
     except TooMuchError:
-        return seen, "what it comes to, once its variables and lists are put in, has no end"
+        return seen, "its expansion has no end"
     return seen, ""
 
 

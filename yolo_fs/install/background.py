@@ -58,7 +58,7 @@ def running(repository: Repository) -> Holder | None:
 
 
 def launch(repository: Repository) -> Launched:
-    """Start a daemon in a session of its own; of our files, only the log is passed on.
+    """Start a daemon in a new session that inherits only the log.
 
     No double fork: a supervisor can still see it, and the new session has no terminal.
     It does not get a service manager's variables, which are for this process alone.
@@ -128,7 +128,7 @@ def wait_ready(repository: Repository, pid: int, timeout_s: float) -> bool:
     if not _wait(lambda: _is_ready(repository, pid) or has_ended(), timeout_s):
         raise YoloError(
             Reason.DEADLINE_PASSED,
-            f"process {pid} has not finished its first scan within {timeout_s:g} s; it goes on",
+            f"process {pid} has not finished its first scan within {timeout_s:g} s; it continues",
             hint="See 'yolo-fs logs'.",
         )
     return not has_ended()
@@ -198,7 +198,7 @@ def _signal(holder: Holder) -> None:
     if not holder.pid:
         raise YoloError(
             Reason.NOT_RUNNING,
-            "something holds the daemon's lock and does not say who it is",
+            "an unknown process holds the daemon's lock",
             hint="Find it with 'fuser' or 'lsof' on .git/yolo-fs/daemon.lock.",
         )
     if holder.is_elsewhere:

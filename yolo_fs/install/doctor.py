@@ -117,7 +117,7 @@ def _check_file_system(repository: Repository) -> Iterator[Finding]:
     if type_ in NETWORK_FILESYSTEMS:
         yield Finding(
             Reason.NETWORK_FILESYSTEM,
-            message=f"the repository lies on {type_}",
+            message=f"the repository is on {type_}",
             expected="a local file system",
             hint="Keep one daemon only, on one machine; commits stay safe, locks may not.",
         )
@@ -131,9 +131,9 @@ def _check_planning_tree(repository: Repository) -> Iterator[Finding]:
         yield Finding(
             Reason.NOT_REGULAR,
             path,
-            message="it is a symbolic link, which nobody follows: nothing below it is committed",
+            message="it is a symbolic link, which is not followed: nothing below it is committed",
             expected="a real folder",
-            hint="Put a folder of its own in its place.",
+            hint="Replace it with a real folder.",
             command=f"ls -ld {shlex.quote(path)}",
         )
         if _SAMPLE.startswith(f"{path}/"):  # git answers nothing about what is beyond a link
@@ -224,7 +224,7 @@ _SAMPLE = f"{PLANNING_ROOT}/phases/01-sample/critique.jsonl"
 _RULES_THAT_HOLD = {
     Reason.GITIGNORED: (
         "a planning tree that git does not ignore",
-        "Take out the line that ignores it, or set commit_ignored in your own configuration.",
+        "Remove the line that ignores it, or set commit_ignored in your own configuration.",
         f"git check-ignore -v {_SAMPLE}",
     ),
     Reason.ATTR_FILTER: (
@@ -260,7 +260,7 @@ def _check_ignored_settings(repository: Repository) -> Iterator[Finding]:
                 Reason.BAD_CONFIG,
                 CONFIG,
                 message=f"{each.key} has no effect here: only the user may set it",
-                hint=f"{user_config_path()} sets it for you: {safe(json.dumps(own), 200)}.",
+                hint=f"You can set it in {user_config_path()}: {safe(json.dumps(own), 200)}.",
                 command="yolo-fs config show --changed",
             )
 
@@ -286,8 +286,8 @@ def _check_history(repository: Repository) -> Iterator[Finding]:
     """Yield what keeps the history from being read; new commits may need nothing of it."""
     for folder in repository.lost_object_folders():
         file = f"{repository.common_dir}/objects/info/alternates"
-        message = f"it borrows objects from {safe(folder)}, which is not there"
-        hint = "Bring that folder back, or correct its path in the file."
+        message = f"it borrows objects from {safe(folder)}, which does not exist"
+        hint = "Restore that folder, or correct its path in the file."
         look = f"cat {shlex.quote(file)}"
         yield Finding(Reason.OBJECT_MISSING, file, message=message, hint=hint, command=look)
     if (tip := repository.head().tip) and repository.objects.read(tip):
@@ -390,7 +390,7 @@ def _team(repository: Repository) -> Iterator[Finding]:
         message = f"no remote is called {safe(seen.lane.remote)}"
         yield Finding(Reason.REMOTE_AWAY, message=message, hint=hint)
     elif seen.lane and seen.lane.reason:
-        hint = "Work goes on here; 'yolo-fs team status' shows what waits to be published."
+        hint = "Work here continues; 'yolo-fs team status' shows what waits to be published."
         yield Finding(seen.lane.reason, message=seen.lane.what, hint=hint, level=Level.WARNING)
     for each in seen.waiting:
         if each.reason and each.reason not in (Reason.NOT_RUNNING, Reason.REMOTE_AWAY):
@@ -399,7 +399,7 @@ def _team(repository: Repository) -> Iterator[Finding]:
                 each.path,
                 message=f"it waits for the team: {each.waits_for}",
                 expected=each.what,
-                hint="'yolo-fs team status' tells more.",
+                hint="'yolo-fs team status' shows more.",
                 level=Level.WARNING,
             )
 
@@ -431,9 +431,9 @@ def _check_standstill(repository: Repository) -> Iterator[Finding]:
         if find_storage_fault(repository.own_dir):  # it has nowhere to say that it has looked
             return
         message = (
-            f"the daemon, process {daemon_health.pid}, has not looked for over {limit_s:.0f} s"
+            f"the daemon, process {daemon_health.pid}, has not scanned for over {limit_s:.0f} s"
         )
-        hint = "If nobody has stopped it on purpose, 'yolo-fs restart' starts another one."
+        hint = "If nobody stopped it on purpose, run 'yolo-fs restart'."
         yield Finding(Reason.DEADLINE_PASSED, message=message, hint=hint)
 
 
@@ -450,7 +450,7 @@ def _check_running_daemon(repository: Repository) -> Iterator[Finding]:
             command="sysctl fs.inotify" if degraded.reason is Reason.WATCH_LIMIT else "",
         )
     for trouble in daemon_health.troubles:
-        hint = f"It is tried again by itself; 'yolo-fs events --type {trouble.event}' tells more."
+        hint = f"It is retried automatically; 'yolo-fs events --type {trouble.event}' shows more."
         message = f"the daemon's duty {trouble.duty!r} fails: {trouble.what}"
         yield Finding(trouble.reason, message=message, hint=hint)
 
@@ -514,7 +514,7 @@ def _clock(repository: Repository) -> Iterator[Finding]:
     ahead_s = int(timestamp) - time.time() if timestamp.isdigit() else 0.0
     if ahead_s > _SKEW_S:
         message = f"the newest commit is {ahead_s:.0f} s ahead of this machine's clock"
-        hint = "Set the clock of the machine that is wrong; nothing waits meanwhile."
+        hint = "Correct the clock that is wrong; nothing waits for it."
         yield Finding(Reason.STATE_CONFLICT, message=message, hint=hint, level=Level.WARNING)
 
 

@@ -139,8 +139,7 @@ def _refused(finding: Finding) -> YoloError:
     return YoloError(
         finding.reason,
         f"{finding.path}: {finding.message}",
-        hint=f"Move it away: {PLANNING_ROOT}/ must be a folder of its own, holding folders and "
-        "files.",
+        hint=f"Move it away: {PLANNING_ROOT}/ must be a real folder with folders and files.",
         exit_code=Exit.NOT_HERE,
     )
 
@@ -234,7 +233,7 @@ def find_uncommitted(repository: Repository) -> Finding | None:
     return Finding(
         Reason.NOT_COMMITTED,
         missing[0],
-        message=f"the branch lacks it{more}: init made it, and its commit is yours to make",
+        message=f"the branch lacks it{more}: init made it, and you have to commit it",
         level=Level.WARNING,
         command="yolo-fs init --commit" if is_ours else command_to_commit(missing),
     )
@@ -338,7 +337,7 @@ def tree_of_another(repository: Repository) -> Finding | None:
         )
         look = ""
     elif os.path.lexists(os.path.join(repository.root, PLANNING_ROOT, ".git")):
-        hint = "Move the .git in it away: what lies below it is not of this repository."
+        hint = "Move its .git away: with it, the folder does not belong to this repository."
         look = f"git -C {PLANNING_ROOT} rev-parse --absolute-git-dir"
     else:
         return None
@@ -386,7 +385,7 @@ def _check_ignore_rules(repository: Repository, files: Sequence[str]) -> Iterato
             rule.source,
             rule.line,
             message=f"{rule.pattern!r} ignores {kinds if count else paths[0]}",
-            hint=f"Remove the rule, or have {user_config_path()} say "
+            hint=f"Remove the rule, or put into {user_config_path()}: "
             '{"policy": {"commit_ignored": true}}.',
             level=Level.WARNING,
             command=f"git check-ignore -v --no-index {shlex.quote(paths[0])}",

@@ -402,6 +402,6 @@ def _keep_first(
         return None
     entry = keeper.keep_files(alone, KeptCause(("replaced",), "kept restore"))
     if entry is not None and entry.files < len(alone):
-        message = "what stands there now looks like a credential and cannot be kept"
+        message = "the file there now looks like a credential and cannot be kept"
         raise YoloError(Reason.SECRET, message, hint="Give another place with --to.")
     return entry.number if entry else None

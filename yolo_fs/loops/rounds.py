@@ -103,7 +103,7 @@ def _critique(facts: LoopFacts) -> Iterator[LoopProgress]:
         elif not left:
             yield LoopProgress(Loop.CRITIQUE, name, "rounds used up", number, 0)
         else:
-            what = f"another round: {sure} % sure, {config.confidence_threshold} % are asked for"
+            what = f"another round: {sure} % sure, {config.confidence_threshold} % are required"
             yield LoopProgress(
                 Loop.CRITIQUE, name, "not sure enough", number, left, Role.CRITIC, what
             )
@@ -280,12 +280,12 @@ def _request(
             0,
             1,
             Role.SCOUT,
-            "the agent goes on with an assumption",
+            "the agent continues with an assumption",
         )
     if waited_s > limit_s:
         asker = next((role for role in Role if role.value == line.get("ra")), None)
         name = name_in(asker, department) if asker else str(line.get("ra"))
-        what = f"goes on with an assumption: no answer within {limit_s} s"
+        what = f"continues with an assumption: no answer within {limit_s} s"
         return LoopProgress(Loop.RESEARCH, question, "degraded", 0, 0, name, what)
     return LoopProgress(
         Loop.RESEARCH, question, "blocking", 0, 1, Role.SCOUT, "the agent waits for the answer"

@@ -18,7 +18,7 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "validate_artifact": {
         "path": f"{_PATH} Empty with `text` for a message; empty alone for all artifacts.",
         "text": "The text to check in place of what the file has.",
-        "kind": "What the text is, such as artifact/plan/task; empty where the path tells it.",
+        "kind": "What the text is, such as artifact/plan/task; empty if the path shows it.",
         "agent": _AGENT,
     },
     "append_record": {

@@ -51,9 +51,9 @@ from yolo_fs.system.files import read, stamp_at
 from yolo_fs.system.journal import Journal
 
 INSTRUCTIONS = """\
-Coordinates a team of agents that share one git repository. Call `team_status` first: it says whose
+Coordinates a team of agents that share one git repository. Call `team_status` first: it shows whose
 turn it is. Write artifacts with `append_record` and `write_artifact`; a daemon checks and commits
-each by itself, so never commit them. A step is complete when its artifact is committed. Ask
+them, so never commit them yourself. A step is complete when its artifact is committed. Call
 `check_permission` before you act outside your role, `gate_status` before you rely on another
 department, and `escalate` when you are blocked."""
 
@@ -268,7 +268,7 @@ class _Names(MCPServer[None]):
                 arguments=[
                     PromptArgument(
                         name="about",
-                        description=skill.hint or "What is to be built; empty to go on.",
+                        description=skill.hint or "What is to be built; empty to continue.",
                         required=bool(skill.hint),
                     )
                 ],
@@ -305,7 +305,7 @@ def _no_such(what: str, name: str, names: Sequence[str]) -> str:
     near = difflib.get_close_matches(name, (*names, *FORMER_NAMES), 1, 0.5)
     meant = f"Did you mean `{FORMER_NAMES.get(near[0], near[0])}`? " if near else ""
     wrong = f"{Reason.UNKNOWN_NAME.value}: no {what} {safe(name, 80)!r}"
-    return f"{wrong}\nNext: {meant}There are: {', '.join(names)}."
+    return f"{wrong}\nNext: {meant}Known names: {', '.join(names)}."
 
 
 def _is_in_repository(start: str) -> bool:
@@ -392,7 +392,9 @@ def _find_line_fault(line: bytes, text: str) -> ErrorData | None:
         why = "nested too deeply" if "recursion" in str(error).lower() else "not a request"
         return ErrorData(code=INVALID_REQUEST, message=f"{why}: {what}")
     if isinstance(message, JSONRPCNotification) and "id" in _fields_of(text):
-        return ErrorData(code=INVALID_REQUEST, message="not a request: its id is no text or number")
+        return ErrorData(
+            code=INVALID_REQUEST, message="not a request: its id is neither a text nor a number"
+        )
     return None
 
 

@@ -89,7 +89,7 @@ def with_errors_as_text(function: Callable[_P, _R]) -> Callable[_P, _R]:
                 f"{Reason.INTERNAL_ERROR.value}: {type(defect).__name__}: {safe(str(defect), 300)}"
             )
             raise ToolRefusedError(
-                f"{what}\nNext: call again; 'yolo-fs doctor' may say more."
+                f"{what}\nNext: call again; 'yolo-fs doctor' may show more."
             ) from defect
 
     return call
@@ -204,7 +204,7 @@ class Tools:
         with self._writer(agent) as writer:
             is_changed, left = writer.write(path, text)
             then = writer.committed_by(left)
-        done = f"written; {then}" if is_changed else "that is what it says already: nothing changes"
+        done = f"written; {then}" if is_changed else "it has this content already: nothing changes"
         return _answer(True, f"{safe(path)}: {done}", left)
 
     @with_errors_as_text

@@ -23,10 +23,10 @@ from yolo_fs.git.repository import Repository
     "call names, unproved.",
 )
 def mcp(invocation: Invocation, *, agent: str) -> Reply:
-    """Serve a Model Context Protocol host on stdin and stdout: eleven tools, and resources that
-    tell of changes.
+    """Serve a Model Context Protocol host on stdin and stdout: eleven tools, and resources with
+    notifications of changes.
 
-    Hosts call this; 'yolo-fs setup HOST --mcp' registers it. Roles and isolation hold as in the
+    Called by hosts; 'yolo-fs setup HOST --mcp' registers it. Roles and isolation apply as in the
     hooks.
     """
     require_libraries("mcp")

@@ -57,7 +57,7 @@ class Caller:
             target = HookRequest(repository, hook_input).access.target(path)
             if target is None or path.startswith("~"):
                 raise ToolRefusedError(
-                    f"{Reason.PATH_ESCAPES.value}: {safe(path)} lies outside of this repository"
+                    f"{Reason.PATH_ESCAPES.value}: {safe(path)} is outside of this repository"
                     "\nNext: name a file of it, relative to its root."
                 )
             full = os.path.join(repository.root, target.path)
@@ -182,7 +182,7 @@ class ArtifactWriter(Caller):
             )
         if not relative.startswith(f"{PLANNING_ROOT}/"):
             raise ToolRefusedError(
-                f"bad_name: {safe(path)} is no artifact below {PLANNING_ROOT}/"
+                f"bad_name: {safe(path)} is not an artifact below {PLANNING_ROOT}/"
                 "\nNext: write other files with your host's own tools."
             )
         if classify(relative) is None:
@@ -196,8 +196,8 @@ class ArtifactWriter(Caller):
         folder = os.path.dirname(full)
         if os.path.realpath(folder) != folder or not os.path.isdir(folder):
             raise ToolRefusedError(
-                f"file_missing: {safe(os.path.dirname(relative))} is no folder of this repository"
-                "\nNext: a person makes a phase with 'yolo-fs phase new SLUG'."
+                f"file_missing: {safe(os.path.dirname(relative))} is not a folder of this "
+                "repository\nNext: a person makes a phase with 'yolo-fs phase new SLUG'."
             )
         return root, full
 
@@ -215,7 +215,7 @@ class ArtifactWriter(Caller):
     ) -> None:
         if other := find_word_of_another(kind, before, after, self._agent):
             raise ToolRefusedError(
-                f"{Reason.OUT_OF_LANE.value}: that is the word of {safe(other)}"
+                f"{Reason.OUT_OF_LANE.value}: that record speaks for {safe(other)}"
                 f"\nNext: {advise_to_ask(other)}."
             )
 
@@ -244,4 +244,4 @@ def _lines(
     if len(wrong) > _FEW:
         yield f"- and {len(wrong) - _FEW} more, which the next call names"
     yield from (f"line {each.line} corrected: {safe(each.text, _LONGEST)}" for each in corrected)
-    yield "Next: mend this and call again."
+    yield "Next: fix this and call again."

@@ -230,7 +230,7 @@ def _left_by(run: Mapping[str, Any], phase: PhaseId) -> Iterator[InboxItem]:
             f"{phase}:given-up:{place}", "agent", since, f"given up: {why}", (), command
         )
     for place, (question, command) in enumerate(run.get("asks") or (), 1):
-        asks = f"the run asks: {question}"
+        asks = f"question of the run: {question}"
         name = f"{phase}:asks:{place}"
         yield InboxItem(name, "decision", since, asks, (), command if is_ours else own)
 

@@ -102,7 +102,10 @@ def place_asked(path: str) -> Place:
     if place is None or place.path != path:
         hint = "The list of artifacts has every path that can be shown."
         raise YoloError(
-            Reason.NOT_AN_ARTIFACT, f"{safe(path)} is no artifact", hint=hint, exit_code=Exit.USAGE
+            Reason.NOT_AN_ARTIFACT,
+            f"{safe(path)} is not an artifact",
+            hint=hint,
+            exit_code=Exit.USAGE,
         )
     return place
 

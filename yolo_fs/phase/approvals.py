@@ -78,7 +78,7 @@ def explain_manual_qa(facts: PhaseFacts, department: Dept) -> str:
     if result != "PASS":
         return f"{filed.place.name} says {result}"
     later = next(later_than(facts, "verification", filed.position, department), None)
-    return f"{filed.place.name} is older than {later.what}, which came after it" if later else ""
+    return f"{filed.place.name} is older than {later.what}" if later else ""
 
 
 def is_test_unheard(facts: PhaseFacts, department: Dept) -> bool:

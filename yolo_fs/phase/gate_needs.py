@@ -96,7 +96,7 @@ def lacks_completion(phase: GateSource) -> Iterator[MissingEvidence]:
         own = f"--phase {phase.facts.spelled}"
         check = f"'yolo-fs workflow check {current.step.key} {own}'"
         lacks = shortened(current.missing, 3, shown_by=check, between="; ")
-        why = lacks or "nothing of it is there"
+        why = lacks or "nothing of it exists"
         what = f"{department.department} is at {current.step.key}: {why}"
         yield MissingEvidence(what, ", ".join(current.step.outputs), 0, SHOW)
 

@@ -172,7 +172,7 @@ class Phase:
             if candidate.department is department
         )
         escalations = (
-            f"{each.id} is {each.standing}: {each.agent} holds it"
+            f"{each.id} is {each.standing}: {each.agent} has to act"
             for each in open_of(self.facts, department)
             if not each.is_told
         )
@@ -428,7 +428,7 @@ def _assign_after_fail(facts: PhaseFacts, turn: Next) -> Next:
 
 _DOES: Mapping[tuple[str, str], str] = {
     (Loop.QA, Role.LEAD): "assigns what QA has failed",
-    (Loop.QA, Role.SENIOR): "specifies {of} anew",
+    (Loop.QA, Role.SENIOR): "specifies {of} again",
     (Loop.QA, Role.DEV): "fixes {of}",
     (Loop.QA, Role.QA): "verifies again",
     (Loop.QA, Role.QA_CODE): "verifies again",
@@ -443,7 +443,7 @@ _DOES: Mapping[tuple[str, str], str] = {
     (Loop.CODE_REVIEW, Role.ARCHITECT): "changes the design, or decides on {of}",
     (Loop.PATCH, Role.SENIOR): "specifies the fix of the patch",
     (Loop.PATCH, Role.DEV): "does the patch",
-    (Loop.PATCH, Role.INTEGRATION_GATE): "checks again what the patch mends",
+    (Loop.PATCH, Role.INTEGRATION_GATE): "checks again what the patch fixes",
     (Loop.PATCH, Role.PO): "gives its next verdict",
     (Loop.MAJOR, Role.QUESTIONARY): "asks about what is re-scoped",
     (Loop.FEEDBACK, Role.PO): "answers the user's feedback",
@@ -458,7 +458,7 @@ _DOES: Mapping[tuple[str, str], str] = {
     ("security", Role.SECURITY): "audits the work",
     ("integration_gate", Role.INTEGRATION_GATE): "validates what the departments hand over",
     ("integration_gate", Role.LEAD): "assigns what the integration gate has failed",
-    ("integration_gate", Role.OWNER): "decides who mends what the integration gate has failed",
+    ("integration_gate", Role.OWNER): "decides who fixes what the integration gate has failed",
     ("delivery", Role.PO): "gives its verdict on the result",
     ("delivery", Role.OWNER): "decides on the delivery",
     ("delivery", Role.SENIOR): "specifies the fix of the patch",
@@ -661,7 +661,7 @@ class _Turns(NamedTuple):
             return Next(status.current.step.key, Role.USER, (), "", why, command, does)
         key, logs = status.current.step.key, find_unreadable(self.facts, "", status.department)
         for log in logs:
-            does = f"mends {log.name}, or brings its last good version back"
+            does = f"repairs {log.name}, or restores its last good version"
             why, command = f"{log.name} cannot be read", f"yolo-fs validate {log.path}"
             return Next(key, Role.USER, (log.name,), "", why, command, does)
         return None
@@ -673,7 +673,8 @@ class _Turns(NamedTuple):
             if loop and escalation.is_told and self._is_taken_up(escalation, status.department):
                 return self._turn_in_loop(loop, _STEP_OF_LOOP[loop.kind], status.department)
             why = (
-                f"escalation {escalation.id} is {escalation.standing}: {escalation.agent} holds it"
+                f"escalation {escalation.id} is {escalation.standing}: {escalation.agent} has to "
+                "act"
             )
             act, command = act_of(escalation)
             if loop and loop.state == ESCALATED and escalation.holder is Role.LEAD:
@@ -713,7 +714,7 @@ class _Turns(NamedTuple):
                 inputs = ("security-audit.jsonl",)
                 return Next("security", Role.USER, inputs, "", str(passed), FETCH_LACKING, does)
             why = "security FAIL: hard stop, only the user decides"
-            does = "decides whether what security found is accepted, or is mended first"
+            does = "decides whether what security found is accepted, or is fixed first"
             command = self._command_to_decide(f"accept-risk {status.department}")
             return Next("security", Role.USER, ("security-audit.jsonl",), "", why, command, does)
         if turn := self._ask_person(status, current):

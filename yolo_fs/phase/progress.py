@@ -422,8 +422,8 @@ def _explain_reopening(view: View, step: Step) -> str:
 
 
 _NEW_BYTES = (
-    "a verdict counts anew only where its file changes; one that says the same on the same day "
-    'says the time as well: "dt":"2026-02-19T10:30:00Z", or is a line more where it has no dt'
+    "a verdict only counts again if its file changes; the same verdict on the same day needs the "
+    'time: "dt":"2026-02-19T10:30:00Z", or one more line if it has no dt'
 )
 
 

@@ -264,9 +264,9 @@ def _format_next_lines(
         yield f"commit: {act.commit}"
     role = report.asker.role
     if role and role_of(role) is None:
-        hint = hint_for_unknown(role, AGENT_BY_NAME).partition(" There are")[0]
+        hint = hint_for_unknown(role, AGENT_BY_NAME).partition(" Known names")[0]
         meant = f". {hint}" if hint.startswith("Did you mean") else ""
-        yield f"you: {safe(role)} is no agent of this company{meant}"
+        yield f"you: {safe(role)} is not an agent of this company{meant}"
     elif role and not _is_of(following.agent, role):
         yield f"you: {safe(role)} has nothing to do now"
 
@@ -278,7 +278,7 @@ def _explain_nobody(report: PhaseReport) -> str:
         return f"department {report.asker.department} takes no part in this phase"
     if all(status.is_complete for status in report.departments):
         return "this part of the phase is done"
-    return "all that is left waits, see below"
+    return "everything left waits, see below"
 
 
 def input_files(facts: PhaseFacts, turn: Next, department: DepartmentStatus | None) -> list[str]:
@@ -379,8 +379,8 @@ def _question(escalation: EscalationProgress) -> str:
     options = "; ".join(safe(option, 200) for option in escalation.options)
     parts = (
         ("severity", safe(escalation.severity)),
-        ("owed", safe(escalation.owed, 300)),
-        ("asks", safe(escalation.question, 300)),
+        ("next step", safe(escalation.owed, 300)),
+        ("question", safe(escalation.question, 300)),
         ("options", options),
         ("recommended", safe(escalation.recommendation, 300)),
         ("decided", safe(escalation.decision, 300)),

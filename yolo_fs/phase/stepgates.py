@@ -247,7 +247,7 @@ def _check_pending_escalations(view: View) -> Iterator[str]:
     yield from unreadable(view.facts, "", view.department)
     yield from withdrawn_from(view.facts, "", view.department)
     for escalation in open_of(view.facts, view.department):
-        yield f"escalation {escalation.id} is {escalation.standing}: {escalation.agent} holds it"
+        yield f"escalation {escalation.id} is {escalation.standing}: {escalation.agent} has to act"
 
 
 def _check_review_approved(view: View) -> Iterator[str]:
@@ -321,7 +321,7 @@ def _check_state_complete(view: View) -> Iterator[str]:
     if not signed:
         yield f"no state.json that says phase {number} is complete"
     elif all(unsigned):
-        yield f"the sign-off is older than {unsigned[-1][0]}, which came after it"
+        yield f"the sign-off is older than {unsigned[-1][0]}"
     yield from _find_failures(view)
     yield from unreadable(facts)
 

@@ -192,7 +192,10 @@ class _WaitSources:
         for status in self.phase.behind:
             if gate := self.entrances.get(status.department):
                 yield Wait(
-                    status.department, _name_gate(gate), "its wave begins behind it", self.orders
+                    status.department,
+                    _name_gate(gate),
+                    "its wave begins after that gate",
+                    self.orders,
                 )
         for plan, _, file in self.unfinished:
             yield Wait(plan.department, self._name(plan), "its plan is not complete", file)
@@ -202,7 +205,7 @@ class _WaitSources:
             name = self._name(plan)
             if gate := self.entrances.get(plan.department):
                 yield Wait(
-                    name, _name_gate(gate), f"{plan.department} begins behind it", self.orders
+                    name, _name_gate(gate), f"{plan.department} begins after that gate", self.orders
                 )
             for need in plan.blocked_by:
                 key = "d" if need in written.needs else "xd"
@@ -212,7 +215,7 @@ class _WaitSources:
                         needed,
                         f"`{key}` names it",
                         f"{file}:1",
-                        f"take {shown(need)} out of `{key}` in {file}",
+                        f"remove {shown(need)} from `{key}` in {file}",
                     )
             yield from _of_tasks(plan, written, file, name)
 
@@ -281,7 +284,9 @@ class _WaitSources:
                 and escalation.standing is EscalationStage.RISING
                 and last.number
             ):
-                waiters[_agent(last.agent, department)] = "it escalated that and cannot go on"
+                waiters[_agent(last.agent, department)] = (
+                    "it raised that escalation and cannot continue"
+                )
             yield from (
                 Wait(waiter, str(escalation.id), why, where) for waiter, why in waiters.items()
             )
@@ -310,7 +315,7 @@ class _WaitSources:
                 file = filed.place.name
                 name, where = f"research:{file}:{number}", f"{file}:{number}"
                 yield from (
-                    Wait(waiter, name, "it asked, and cannot go on", where)
+                    Wait(waiter, name, "it asked, and cannot continue", where)
                     for waiter in self._find_paused(filed, line)
                 )
                 remedy = f"write the finding into {file}, or make the request informational"
@@ -353,7 +358,7 @@ class _WaitSources:
         for task in {wait.waiter for wait in waits}:
             plan = task.partition("/")[0]
             if plan in files and plan != task:
-                yield Wait(plan, task, "its task cannot go on", files[plan])
+                yield Wait(plan, task, "its task cannot continue", files[plan])
 
     def of_agents_to_come(self, waits: Collection[Wait]) -> Iterator[Wait]:
         """Yield awaited agents that come when their department's wave begins."""
@@ -362,7 +367,9 @@ class _WaitSources:
             department = AGENT_BY_NAME[name].department
             gate = self.entrances.get(department) if department else None
             if gate and department not in present:
-                yield Wait(name, _name_gate(gate), f"{department} begins behind it", self.orders)
+                yield Wait(
+                    name, _name_gate(gate), f"{department} begins after that gate", self.orders
+                )
 
 
 def _has_begun(status: DepartmentStatus) -> bool:
@@ -388,7 +395,7 @@ def _of_tasks(plan: PlanStatus, written: Plan, file: str, plan_name: str) -> Ite
     for line, task in enumerate(written.tasks, 2):
         for need in texts(task.get("td")):
             if {name := str(task.get("id")), need} <= stuck:
-                remedy = f"take {need} out of `td` of {name} in {file}"
+                remedy = f"remove {need} from `td` of {name} in {file}"
                 yield Wait(
                     f"{plan_name}/{name}",
                     f"{plan_name}/{need}",
@@ -482,7 +489,7 @@ class Deadlock:
 
     def __str__(self) -> str:
         ways = tuple(dict.fromkeys(wait.remedy for wait in self.waits if wait.remedy))
-        circle = ", that for ".join(wait.need for wait in self.waits)
+        circle = ", which waits for ".join(wait.need for wait in self.waits)
         return f"deadlock: {shown(self.names[0])} waits for {circle}{_advice(ways)}"
 
 
@@ -526,7 +533,7 @@ def _explain_absence(name: str) -> str:
         return "that department is not active"
     if name in AGENT_BY_NAME:
         return "no such agent works on this phase"
-    return "there is nobody and nothing of that name"
+    return "nothing has that name"
 
 
 def cycles(waits: Iterable[Wait]) -> tuple[Deadlock, ...]:

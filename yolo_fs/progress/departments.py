@@ -107,7 +107,7 @@ def _declared(
     seq = seq_of(old)
     if declaration.expect_seq is not None and declaration.expect_seq != seq:
         message = f"the status has number {seq}, not {declaration.expect_seq}"
-        raise YoloError(Reason.STATE_CONFLICT, message, hint="Read it again, then decide anew.")
+        raise YoloError(Reason.STATE_CONFLICT, message, hint="Read it again, then decide again.")
     now = iso(time.time())
     empty: dict[str, Any] = {
         "dept": department.value,

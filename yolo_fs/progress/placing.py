@@ -133,7 +133,7 @@ class FileCommitter:
             YoloError: what stands in the way of any commit.
         """
         if obstacle := obstacles_of(self._repository, self._settings).find(head):
-            hint = "'yolo-fs status' says what stands in the way."
+            hint = "'yolo-fs status' shows the obstacle."
             raise YoloError(obstacle, obstacle.sentence, hint=hint, exit_code=Exit.TRY_AGAIN)
 
     def commit(self, request: CommitRequest, head: Head, before: Mapping[str, bytes | None]) -> str:

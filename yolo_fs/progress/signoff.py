@@ -46,7 +46,7 @@ class SignedOff(NamedTuple):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What is missing, and the command that helps."""
-        hint = f"'yolo-fs workflow next --phase {self.phase}' says who writes what."
+        hint = f"'yolo-fs workflow next --phase {self.phase}' shows who writes what."
         return tuple(
             Finding(Reason.STATE_CONFLICT, message=safe(lack, 400), hint=hint)
             for lack in self.missing

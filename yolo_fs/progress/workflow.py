@@ -222,7 +222,7 @@ def _refuse(phase: Phase, step: Step, because: str) -> None:
     if step.mandatory:
         message = f"step {step.key} is mandatory: nobody may skip it"
         raise YoloError(
-            Reason.STATE_CONFLICT, message, hint="Do it; 'yolo-fs workflow next' says who is next."
+            Reason.STATE_CONFLICT, message, hint="Do it; 'yolo-fs workflow next' shows who is next."
         )
     if not because.strip():
         raise YoloError(
@@ -233,7 +233,7 @@ def _refuse(phase: Phase, step: Step, because: str) -> None:
         raise YoloError(Reason.BAD_FORMAT, message, hint="Say why in other words.")
     if failure := next(failures_of(phase.facts, step.key), None):
         message = f"{failure.what} ({failure.file}:{failure.line}): a failed step is not skipped"
-        hint = f"Mend what fails and have step {step.key} done again."
+        hint = f"Fix what fails and have step {step.key} done again."
         raise YoloError(Reason.STATE_CONFLICT, message, hint=hint)
     if sentence := next(withdrawn_from(phase.facts, step.key), ""):
         hint = f"Have step {step.key} done again."

@@ -50,7 +50,7 @@ DECISION_KINDS = (
     ),
     DecisionKind(
         kind=APPROVE,
-        decides="the work goes on at an approval gate",
+        decides="the work continues at an approval gate",
         by=Role.USER,
         of=f"({_DEPARTMENT}):({_APPROVED})",
         example="a department and an approval gate, such as backend:code_review",
@@ -64,7 +64,7 @@ DECISION_KINDS = (
     ),
     DecisionKind(
         kind=SUPERSEDE,
-        decides="a record is let go",
+        decides="a record is withdrawn",
         by=None,
         of=r"[^:]+:.+",
         example="a file and a record of it, such as critique.jsonl:C3",

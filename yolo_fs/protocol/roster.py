@@ -242,7 +242,7 @@ def hint_for_agent(name: str, others: Iterable[str] = ()) -> str:
     """Return a hint for a name that no agent has: the one that was meant, and all there are."""
     known = (*AGENT_BY_NAME, *others)
     if meant := meant_agent(name):
-        return f"Did you mean {meant}? There are: {', '.join(known)}."
+        return f"Did you mean {meant}? Known names: {', '.join(known)}."
     return hint_for_unknown(bare_name(name), known)
 
 

@@ -47,7 +47,7 @@ class OwnVerb(NamedTuple):
     """
     speaks_by: tuple[str, ...] = ()
     """Options that say which agent acts."""
-    instead: str = "ask your user, and say what for."
+    instead: str = "ask your user, and give the reason."
     """What an agent does that may not run it, as an order."""
     is_started_by_hosts: bool = False
     """A host starts it with the environment of its agent; an agent itself does not type it."""
@@ -99,17 +99,17 @@ OWN_VERBS = (
         f"'yolo-fs escalate raise', or say what you need, {_END}",
     ),
     _verb_for_person(
-        "workflow skip", speaks_by=("--as",), instead=f"say why it is not needed, {_END}",
+        "workflow skip", speaks_by=("--as",), instead=f"report why it is not needed, {_END}",
     ),
-    _verb_for_person("decide accept-risk", instead=f"say what was found, {_END}"),
-    _verb_for_person("decide approve", instead=f"say what was found, {_END}"),
+    _verb_for_person("decide accept-risk", instead=f"report what was found, {_END}"),
+    _verb_for_person("decide approve", instead=f"report what was found, {_END}"),
     _verb_for_person("team join"),
     _verb_for_person("team leave"),
     _verb_for_person("merge install"),
     _verb_for_person("merge uninstall"),
     _verb_for_person(
         "handoff check", only_with=("--override",),
-        instead="have it corrected by its sender, and stop until then.",
+        instead="stop until its sender has corrected it.",
     ),
     _verb_for_person("mcp", is_started_by_hosts=True),
     _verb_for_person("setup", never_with=_SHOWN, writes=("--plugin",)),
@@ -180,16 +180,16 @@ WITHOUT_REPOSITORY = frozenset((
 """Verbs that no repository and no configuration stops."""
 MEANING_OF_1: Mapping[str, str] = {
     "init": "a file or a hook is in the way",
-    "uninstall": "something of ours stays",
+    "uninstall": "something of yolo-fs stays",
     "doctor": "something is wrong",
-    "demo": "the demo did not come to its end",
+    "demo": "the demo did not finish",
     "setup": "not installed, or not all of it works",
     "hooks install": "a hook is in the way",
     "hooks uninstall": "a hook was left",
     "hooks doctor": "a hook does not run, or commits bypassed it",
     "phase sign-off": "evidence is missing",
     "phase new": "a phase is in the way",
-    "run": "the work tree is not fit for it",
+    "run": "the work tree cannot be watched",
     "start": "the daemon ended at once",
     "restart": "the daemon ended at once",
     **dict.fromkeys(("go", "debug", "fix-it", "research", "qa"), "given up, with the reasons"),
@@ -213,7 +213,7 @@ MEANING_OF_1: Mapping[str, str] = {
     "workflow complete": "the step is not complete",
     "workflow skip": "the step may not be skipped",
     "team join": "nothing is agreed yet",
-    "team leave": "something could not be taken back",
+    "team leave": "something could not be deleted",
     "team status": "something is held",
     "team sync": "something is held",
     "team resolve": "nothing is in conflict there",

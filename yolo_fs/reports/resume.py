@@ -199,7 +199,7 @@ class _Look:
             yield from (f"{place}{name} {FORGED}" for name in notes.forged)
             yield from (f"{place}{missing}" for missing in notes.handoffs if place)
             yield from (
-                f"{place}{department} says that it is held up by {blocker}"
+                f"{place}{department} reports that it is blocked by {blocker}"
                 for department, blocker in notes.blockers
             )
         for phase in team_board.phases:

@@ -178,12 +178,12 @@ def _format_phase_line(report: PhaseReport | None) -> tuple[str, ...]:
 def _explain_no_phase(situation: Situation) -> tuple[ReportSection, ...]:
     why = "there is no phase yet (yolo-fs phase new SLUG makes one)"
     if situation.trouble:
-        why = "first mend what stops"
+        why = "first fix what stops"
     return (ReportSection("next", "", (f"next: nobody; {why}",), None, is_vital=True),)
 
 
 def _sections_of_work_tree(situation: Situation) -> Iterator[ReportSection | None]:
-    yield listed("rejected", "Rejected: mend these", _rejected(situation))
+    yield listed("rejected", "Rejected: fix these", _rejected(situation))
     yield listed("held", "Held: not committed until the reason is gone", _held(situation))
     yield listed("uncommitted", "Not committed yet", _uncommitted(situation))
     yield listed("machines", "Other work trees and clones", _machines(situation.machines))
@@ -191,7 +191,7 @@ def _sections_of_work_tree(situation: Situation) -> Iterator[ReportSection | Non
     yield _drift(situation)
     yield listed(
         "contexts",
-        "Contexts that were compiled anew",
+        "Contexts that were compiled again",
         ((safe(context), {"path": context}) for context in situation.contexts),
     )
     yield _phases(situation.phases)
@@ -256,7 +256,7 @@ def _handoffs(situation: Situation) -> Iterator[Item]:
     for path in situation.due:
         session = path.split("/")[-2]
         yield (
-            f"{safe(path)}: lacking; its session is ultra, so whoever is architect stops and hands "
+            f"{safe(path)}: missing; its session is ultra, so the architect stops and hands "
             f"over: 'yolo-fs handoff emit --session {safe(session)} --from architect --to executor "
             "--trigger architect_ultra_detected …'",
             {"path": path, "writer": "architect"},
@@ -283,10 +283,10 @@ def _said_of(taken: LastHandoff) -> str:
             for name, value in taken.orders
             if value
         )
-        return f"accepted: whoever is {safe(taken.role)} goes on{orders}"
+        return f"accepted: the {safe(taken.role)} continues{orders}"
     mender = safe(taken.mender) or "its writer"
     wrong = safe("; ".join(taken.wrong), 400)
-    return f"not accepted, {mender} has to mend it, and nothing else may be edited before: {wrong}"
+    return f"not accepted, {mender} has to fix it, and nothing else may be edited before: {wrong}"
 
 
 def _phases(phases: Phases) -> ReportSection | None:
@@ -343,8 +343,7 @@ def _find_unproved_claims(situation: Situation) -> Iterator[str]:
             if number == facts.phase.number and _MADE_IN.get(step, step) not in there:
                 what = f"{step} of phase {facts.phase}"
                 yield (
-                    f"commit {commit[:SHORT]} says that it records {what}, but no artifact "
-                    "of it is there"
+                    f"commit {commit[:SHORT]} claims to record {what}, but has no artifact of it"
                 )
 
 

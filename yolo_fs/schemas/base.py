@@ -143,7 +143,7 @@ def _require_inside_path(text: str, *, grade: Grade = Grade.MUST) -> str:
         is_git = any(map(spells_git, text.split("/")))
         raise fault(
             Reason.PATH_ESCAPES,
-            f"{text!r} lies in a git directory" if is_git else f"{text!r} leaves the repository",
+            f"{text!r} is in a git directory" if is_git else f"{text!r} leaves the repository",
             expected="a relative POSIX path such as src/auth.ts",
             grade=grade,
         )
@@ -170,15 +170,15 @@ def _advise_no_more_than_path(text: str) -> str:
         message = f"{text!r} is more than a path"
         raise fault(Reason.BAD_FORMAT, message, expected=path, grade=Grade.SHOULD)
     if ", " in text:
-        message, expected = f"{text!r} is more than one path", "each path as a member of its own"
+        message, expected = f"{text!r} is more than one path", "each path as a separate member"
         raise fault(Reason.BAD_FORMAT, message, expected=expected, grade=Grade.SHOULD)
     return text
 
 
 Text = Annotated[str, Field(min_length=1, examples=["a sentence"], json_schema_extra=SHOULD)]
-"""A text that says something."""
+"""A text that is not blank."""
 Statement = Annotated[
-    str, _require_pattern(r"\S", "Login has no rate limit", "a text that says something")
+    str, _require_pattern(r"\S", "Login has no rate limit", "a text that is not blank")
 ]
 """The text without which a record says nothing: what was found, asked or decided."""
 Name = Annotated[str, _require_pattern(r"\S", "login-form", "a name")]
@@ -186,7 +186,7 @@ Name = Annotated[str, _require_pattern(r"\S", "login-form", "a name")]
 OneLine = Annotated[
     str,
     _require_pattern(
-        r"^[^\r\n]*\S[^\r\n]*$", "one line of text", "one line that says something", SHOULD
+        r"^[^\r\n]*\S[^\r\n]*$", "one line of text", "one line that is not blank", SHOULD
     ),
 ]
 Summary500 = Annotated[

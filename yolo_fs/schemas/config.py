@@ -51,10 +51,12 @@ class Policy(NamedTuple):
     settle_ms: Count = 300
     """Quiet time before a file that is not provably complete is read. Tightens: longer."""
     grace_s: Count = 30
-    """Time after which a last line without newline becomes a finding. Neither way: it only tells
-    sooner or later."""
+    """Time after which a last line without newline becomes a finding. Neither stricter nor looser:
+    only the time of the report changes.
+    """
     rescan_s: Positive = 30
-    """Time between two looks at the whole tree. Neither way: the watcher tells sooner."""
+    """Interval of scans of the whole tree. Neither stricter nor looser: the watcher reports sooner.
+    """
     max_file_bytes: Positive = 8 * 1024 * 1024
     """Largest artifact. Tightens: smaller."""
     max_line_bytes: Positive = 1024 * 1024
@@ -62,26 +64,32 @@ class Policy(NamedTuple):
     max_depth: Positive = 64
     """Deepest nesting of JSON. Tightens: smaller."""
     directive_roots: tuple[RelativePath, ...] = ("apps/web/.local/directives",)
-    """Folders whose sessions may hold a `HANDOFF.md`. Loosens: every entry, yet never outside."""
+    """Folders whose sessions may hold a `HANDOFF.md`, never outside the repository. Loosens: every
+    entry.
+    """
     required_reading: OptionalPath = ""
     """What every packet must name as required reading; empty: whatever its sender names. Neither
-    way."""
+    stricter nor looser.
+    """
     strict_handoffs: bool = False
     """A handoff that was not read from its `handoff.json` fails the phase, even when the agent's
 text has it. Tightens: true."""
     handoff_deadline_s: Positive = 1800
-    """Time in which a handoff that was delivered is to be read, one that was read to be
-    acknowledged, and one that was acknowledged to be acted upon. Default: the timeout of a gate.
-    Neither stricter nor looser."""
+    """Time for each stage of a handoff: from delivered to read, to acknowledged, to acted upon.
+    Default: the timeout of a gate. Neither stricter nor looser.
+    """
     safety_net: bool = True
-    """Before a command by which an agent may destroy what no commit has, such as `git reset
-    --hard`, that is kept. Loosens: false."""
+    """Keep uncommitted files before a command of an agent that may destroy them, such as `git reset
+    --hard`. Loosens: false.
+    """
     agent_silent_s: Positive = 600
-    """Time after which an agent that was at work, and gives no sign, counts as disappeared. Twice
-    as long as a level is asked. Neither stricter nor looser."""
+    """Time without a heartbeat after which an agent at work counts as disappeared. Default: twice
+    the timeout of an escalation level. Neither stricter nor looser.
+    """
     stall_s: Positive = 1800
-    """Time without a new artifact or a sign of its agent after which a step is stalled. Default:
-    the timeout of a gate. Neither stricter nor looser."""
+    """Time without a new artifact or a heartbeat of its agent after which a step is stalled.
+    Default: the timeout of a gate. Neither stricter nor looser.
+    """
     circuit_failures: Positive = 2
     """Failures in a row that open a department's circuit. Neither stricter nor looser."""
     circuit_open_s: Positive = 300
@@ -89,31 +97,36 @@ text has it. Tightens: true."""
     secrets_allowed: tuple[
         Annotated[str, Field(pattern=_FINGERPRINT, examples=["9f86d081884c7d65"])], ...
     ] = ()
-    """Fingerprints of lines that look like a credential and are none. Loosens: every entry."""
+    """Fingerprints of lines that look like a credential and are not. Loosens: every entry."""
     product_handoffs: bool = False
-    """Watch, check and commit the handoffs of the product workflow, which lie outside the planning
-    tree in `documents/handoffs`. Loosens: true."""
+    """Watch, check and commit the handoffs of the product workflow, outside the planning tree in
+    `documents/handoffs`. Loosens: true.
+    """
     state_files: Literal["kept", "existing", "always", "never"] = "kept"
-    """Which state files the daemon keeps true. `kept`: those of every phase, beside the branch;
-    what the branch has already is committed. The others commit each transition: `existing`, of
-    files that exist, and of all where several departments work; `always`, of every phase. `never`:
-    none is kept. Neither way."""
+    """Which state files the daemon keeps up to date. `kept`: those of every phase, only in the work
+    tree; a file that the branch already has is committed. The others commit each transition:
+    `existing`, of files that exist, and of all files with several departments; `always`, of every
+    phase. `never`: no state files. Neither stricter nor looser.
+    """
     contexts: Literal["existing", "always", "never"] = "existing"
-    """Which compiled contexts the daemon keeps true: those that exist, those of every agent of the
-    phase that is worked on as well, or none. `context_compiler: false` means `never`. Neither
-    way."""
+    """Which compiled contexts the daemon keeps up to date. `existing`: those that exist; `always`:
+    also those of every agent of the phase at work; `never`: none, as with `context_compiler:
+    false`. Neither stricter nor looser.
+    """
     hooks_hold_people: bool = False
     """Git's hooks refuse a person's commit or push as they do an agent's, instead of only warning.
     Tightens: true."""
     aliases: Mapping[str, Mapping[str, str]] = _NOTHING
     """Kind of artifact → what this team writes → what it means: `mission` → `obj` for a key,
-    `tst=by hand` → `no_tests` for a value. `fix` and `adopt` write the one for the other; nothing
-    else is accepted by it. Neither way."""
+    `tst=by hand` → `no_tests` for a value. `fix` and `adopt` replace the one by the other; the
+    checks accept nothing more. Neither stricter nor looser.
+    """
     autofix: Literal["off", "safe"] = "off"
-    """Whether the daemon repairs a refused artifact by itself. `safe`: as `fix --write` does, once
-    nobody writes to it, and only where nothing is left to be decided. Loosens: safe."""
+    """Whether the daemon repairs a refused artifact automatically. `safe`: as `fix --write` does,
+    once nobody writes to the file, and only if the repair leaves nothing to decide. Loosens: safe.
+    """
     commits_per_minute: Count = 0
-    """Most commits in a minute; 0 sets no limit. Tightens: any other number."""
+    """Maximum number of commits per minute; 0: no limit. Tightens: any other number."""
 
 
 __all__ = ["Config", "Policy"]
@@ -123,16 +136,16 @@ _DEPARTMENTS: Mapping[str, bool] = {row.name.value: row.is_default for row in WO
 
 
 class ApprovalGates(NamedTuple):
-    """Where a person is asked before the work goes on."""
+    """Points at which a person decides before the work continues."""
 
     qa_fail: bool = False
-    """Before what a verification has failed is repaired."""
+    """After a failed verification, before the repair."""
     security_warn: bool = False
     """After a security audit that warns."""
     code_review: bool = False
     """After the code review, before anything is verified."""
     manual_qa: bool = False
-    """Whether a test by hand is asked for: `manual-qa.jsonl` with PASS, after the verification."""
+    """Whether a test by hand is required: `manual-qa.jsonl` with PASS, after the verification."""
 
 
 class QaGates(NamedTuple):
@@ -154,13 +167,13 @@ class EscalationRules(NamedTuple):
     """Escalation."""
 
     timeout_seconds: Positive = 300
-    """Time at one level before the next is asked."""
+    """Time at one level before the escalation moves up."""
     auto_owner_on_timeout: bool = True
-    """Whether the Owner is asked when the Architect is silent."""
+    """Whether an escalation moves to the Owner when the Architect does not answer in time."""
     max_round_trips: Positive = 2
     """Times that one escalation may go up and come back."""
     scope_boundary_required: bool = True
-    """Whether an escalation must say what it touches; here each must."""
+    """Whether an escalation must state its scope boundary; in yolo_fs each must."""
 
 
 class ReviewLoop(NamedTuple):
@@ -174,7 +187,7 @@ class ResearchRequests(NamedTuple):
     """Research on demand."""
 
     enabled: bool = True
-    """Whether agents may ask."""
+    """Whether agents may request research."""
     blocking_timeout_seconds: Positive = 120
     """Time that a blocking request waits."""
     max_concurrent_scouts: Positive = 4
@@ -239,8 +252,9 @@ class Delivery(NamedTuple):
     """Delivery."""
 
     mode: Literal["auto", "manual"] = "auto"
-    """Whether delivery waits for a person; yolo_fs only passes it on. `yolo-fs go
-    --approve ship` asks one."""
+    """Whether delivery waits for a person; yolo_fs only passes it on. `yolo-fs go --approve ship`
+    asks a person.
+    """
     present_to_user: bool = True
     """Whether the result is shown; yolo_fs only passes it on."""
 
@@ -286,7 +300,7 @@ class Company(NamedTuple):
     """The agents that `yolo-fs go` starts."""
 
     team: Literal["solo", "pair", "company"] = "company"
-    """How much of the company works: which steps run by default."""
+    """Size of the team: which steps run by default."""
     steps: tuple[
         Literal[
             "critique",
@@ -299,9 +313,9 @@ class Company(NamedTuple):
         ],
         ...,
     ] = ()
-    """Steps that run although the team is too small for them, or the work is trivial."""
+    """Steps that run even if the team is too small for them, or the work is trivial."""
     silent_s: Positive = 600
-    """Time without a sign of an agent after which it is asked to stop."""
+    """Time without output or a written file after which an agent is asked to stop."""
     deadline_s: Positive = 30
     """Time that an agent has to stop once it is asked."""
 
@@ -312,7 +326,7 @@ class Config(NamedTuple):
     effort: Literal["thorough", "balanced", "fast", "turbo"] = "balanced"
     """Effort profile: which steps are skipped."""
     autonomy: Text = "standard"
-    """How much is done without asking; yolo_fs only passes it on."""
+    """How much agents do without asking; yolo_fs only passes it on."""
     auto_commit: bool = True
     """Whether artifacts are committed."""
     verification_tier: Literal["quick", "standard", "deep"] = "standard"
@@ -332,13 +346,13 @@ class Config(NamedTuple):
     security_audit: bool = True
     """Whether step `security` exists."""
     approval_gates: ApprovalGates = ApprovalGates()
-    """Where a person is asked."""
+    """Points at which a person decides."""
     departments: Mapping[DepartmentName, bool] = _DEPARTMENTS
-    """Active departments; one that is not named works only if it is the default one."""
+    """Active departments; a department that is not listed is active only if it is the default."""
     department_workflow: Workflow = BACKEND_ONLY
     """How departments are dispatched."""
     cross_team_handoff: bool = True
-    """Whether departments hand over by files; here they always do."""
+    """Whether departments hand over by files; in yolo_fs they always do."""
     qa_gates: QaGates = QaGates()
     """Automatic quality gates."""
     escalation: EscalationRules = EscalationRules()
@@ -362,7 +376,7 @@ class Config(NamedTuple):
     company: Company = Company()
     """The agents that `yolo-fs go` starts."""
     yolo_fs: Policy = Policy()
-    """What the coordinator itself may do."""
+    """Settings of yolo_fs itself."""
 
 
 _Values = TypeVar("_Values", Config, Policy)

@@ -112,7 +112,7 @@ class Packet(Shape):
     from_role: Role
     """Role that stops."""
     to_role: Role
-    """Role that goes on."""
+    """Role that continues."""
     trigger: TriggerName
     """Short deterministic id of the trigger; which triggers exist is a rule, not a shape."""
     session_id: GuidOrNot
@@ -162,7 +162,7 @@ class HandoffJson(Shape):
     artifacts: list[Any]
     """What it made."""
     next: Any
-    """Who goes on; the key must stand there, its value may be null."""
+    """Agent that continues; the key is required, its value may be null."""
     summary: str
     """What was done."""
 

@@ -74,7 +74,7 @@ class DeptStatus(Shape):
     dept: DepartmentName
     """Department."""
     status: Literal["pending", "running", "complete", "failed"]
-    """How its work stands."""
+    """Status of its work."""
     step: StepKeyOrNone
     """Step that it is at; empty before the first."""
     started_at: Moment
@@ -82,7 +82,7 @@ class DeptStatus(Shape):
     updated_at: IsoInstant
     """Last write."""
     plans_complete: Count
-    """Plans with a summary that says complete."""
+    """Plans whose summary is complete."""
     plans_total: Count
     """Plans of the department."""
     error: str
@@ -94,11 +94,11 @@ class DeptStatus(Shape):
     eta: str | None = None
     """When it should be done, in free words."""
     seq: Count | None = None
-    """Number of the write, counted up by yolo_fs so that a reader can tell old from new."""
+    """Number of the write; yolo_fs counts it up, so a reader can detect old content."""
     declared: dict[str, Any] | None = None
     """What the department said of itself, by key; shown as drift where the evidence differs."""
     held_up: list[Text] | None = None
-    """Those of the blockers that the evidence says, not the department."""
+    """Blockers that follow from the evidence, not from the department's declaration."""
 
 
 class PlanState(Shape):
@@ -120,7 +120,7 @@ class StepState(Shape):
     """One step in the execution state."""
 
     status: Literal["pending", "running", "complete", "skipped"]
-    """How the step stands."""
+    """Status of the step."""
     started_at: Moment = ""
     """When it began."""
     completed_at: Moment = ""
@@ -141,7 +141,7 @@ class DepartmentState(Shape):
     """One department in the execution state: the mirror of its status file."""
 
     status: Literal["pending", "running", "complete", "failed"]
-    """How its work stands."""
+    """Status of its work."""
     step: StepKeyOrNone
     """Step that it is at."""
 
@@ -156,7 +156,7 @@ class EscalationEntry(Shape):
     plan: PlanName
     """Its plan."""
     severity: Literal["blocking", "major", "minor"]
-    """How grave."""
+    """Severity."""
     status: Literal["pending", "resolved"]
     """Resolved only after the Dev resumes."""
     level: Literal["senior", "lead", "architect", "owner", "user"]
@@ -227,7 +227,7 @@ class DepartmentProgress(Shape):
     """One department in the orchestration."""
 
     status: Literal["pending", "running", "complete", "failed"]
-    """How its work stands."""
+    """Status of its work."""
     step: StepKeyOrNone
     """Step that it is at; empty before the first."""
     started: Moment
@@ -242,7 +242,7 @@ class GateProgress(Shape):
     """One gate in the orchestration."""
 
     status: Literal["pending", "passed", "failed", "timeout"]
-    """How the gate stands."""
+    """Status of the gate."""
     passed_at: Moment
     """When it passed."""
 
@@ -319,7 +319,7 @@ class PendingEscalation(Shape):
     reason: Text
     """Why."""
     severity: Literal["blocking", "major", "minor", "medium"]
-    """How grave; `medium` is what the reference writer says when it was not told."""
+    """Severity; the reference writer uses `medium` when none is given."""
     target: Text
     """Who is asked."""
     phase: PhaseNumber

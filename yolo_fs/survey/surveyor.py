@@ -465,10 +465,10 @@ class Surveyor:
     def _ahead_of_its_needs(
         self, seen: Mapping[str, CachedVerdict], head: Head, look: Callable[[str], CachedVerdict]
     ) -> dict[str, CachedVerdict]:
-        """Return, as held, the plans that need one which is neither committed nor about to be.
+        """Return the plans whose dependency is neither committed nor about to be; they are held.
 
-        It does not matter what holds that one. A rejected dependency does not block: it is there,
-        and its author is told.
+        The reason why the dependency is held does not matter. A rejected dependency does not block:
+        it exists, and its author is told.
         """
         accepted = {
             path: look.seen.verdict
@@ -488,7 +488,7 @@ class Surveyor:
                 missing = [name for name in missing if name not in there]
             if missing:
                 message = f"waits for plan {missing[0]}, which is not committed"
-                hint = "See 'yolo-fs status': it says what holds that plan."
+                hint = "'yolo-fs status' shows why that plan is held."
                 why = Finding(
                     Reason.WAITS_FOR, path, 1, "/d", message, "a plan that is committed", hint
                 )

@@ -326,7 +326,7 @@ def _opened(path: str, lock: int, layout: str) -> Database:
     _wait(lock)
     if not _is_sealed(path, lock):
         if not try_lock(lock):
-            raise BlockingIOError(f"{path} is open elsewhere, and has to be made anew")
+            raise BlockingIOError(f"{path} is open elsewhere, and has to be rebuilt")
         _make(path, layout)
         _put_seal(path, lock)
         if not _is_sealed(path, lock):
@@ -347,7 +347,7 @@ def _wait(lock: int, *, shared: bool = True) -> None:
     deadline = time.monotonic() + (_PATIENCE_S if shared else _LONG_PATIENCE_S)
     while not try_lock(lock, shared=shared):
         if time.monotonic() > deadline:
-            raise BlockingIOError("it is being made anew")
+            raise BlockingIOError("it is being rebuilt")
         time.sleep(_POLL_S)
 
 

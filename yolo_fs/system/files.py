@@ -470,7 +470,7 @@ def _too_large(path: str, size_bytes: int, limit_bytes: int) -> Finding:
 
 _ADVICE = {
     Reason.FILE_MISSING: ("a file at this path", "write it, or correct the path"),
-    Reason.NOT_REGULAR: ("a regular file, in real folders", "replace it by a file of its own"),
+    Reason.NOT_REGULAR: ("a regular file, in real folders", "replace it with a plain file"),
     Reason.HARD_LINKED: ("a file with one name", "copy it, then rename the copy over it"),
     Reason.FOREIGN_OWNER: (
         "a file of the user who owns the work tree",

@@ -223,7 +223,7 @@ def _fault_of_line(
         return _describe_leftover(line)
     key, last = scalars[0], scalars[-1]
     if last.end_mark and last.start_mark and last.end_mark.line != last.start_mark.line:
-        return _Fault(0, reason, f"the value of {key.value!r} goes on in the next line")
+        return _Fault(0, reason, f"the value of {key.value!r} continues in the next line")
     (begin, colon_at), (value_at, end) = _columns(key), _columns(last)
     before, rest = line[:begin].strip(), line[end:].strip()
     if before:

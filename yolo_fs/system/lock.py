@@ -59,7 +59,7 @@ class Holder(NamedTuple):
 
     def __str__(self) -> str:
         if not self.pid:
-            return "a process that does not say who it is"
+            return "an unknown process"
         return f"process {self.pid}{' of another container' if self.is_elsewhere else ''}"
 
     def is_alive(self) -> bool:

@@ -248,7 +248,7 @@ def is_odd(path: str) -> bool:
 def code_stamp() -> int:
     """Return a stamp that identifies the code of this process.
 
-    A process that has outlived the installed code shares nothing.
+    A process older than the installed code shares no cache.
     """
     # Other folders that modules come from, the user's own among them, change all the time.
     stamps = package_stamp(folder for folder in sys.path if folder.endswith("-packages"))
@@ -520,7 +520,7 @@ def _refuse(path: str, refusal: RefusedError) -> NoReturn:
 
 
 _HINTS = {
-    Reason.NOT_REGULAR: "look at what it is, then remove it; it is recreated as needed",
+    Reason.NOT_REGULAR: "check what it is, then remove it; it is recreated as needed",
     Reason.FOREIGN_OWNER: "let its owner remove it, or hand it over with chown",
     Reason.UNSAFE_REPOSITORY: "make it private with 'chmod 700'",
 }

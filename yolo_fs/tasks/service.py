@@ -151,7 +151,7 @@ def _inside(file: str) -> str:
     """Return a path in its canonical spelling, so that two claims of it match."""
     path = posixpath.normpath(file)
     if f"{path}/".startswith(("/", "../", "./", "~")):
-        message = f"{safe(file)!r} is no file of this repository"
+        message = f"{safe(file)!r} is not a file of this repository"
         hint = "Name it relative to the root, such as src/auth.py."
         raise YoloError(Reason.PATH_ESCAPES, message, hint=hint, exit_code=Exit.USAGE)
     return path
@@ -275,7 +275,7 @@ def subject_of(task: TaskRef, type_: str, text: str, *, before_work: bool = Fals
     name = f"T{task.number}"
     words = text.strip().removeprefix(name).lstrip(" :")
     if not words or safe(words, len(words)) != words:
-        message = f"{safe(text)!r} is no text for a subject"
+        message = f"{safe(text)!r} is not a text for a subject"
         hint = "Give one line, without control characters."
         raise YoloError(Reason.BAD_FORMAT, message, hint=hint)
     done = f"RED tests of {name}: {words}" if before_work else f"{name} {words}"
@@ -299,7 +299,7 @@ def _choose_plan(
     if len(touched) > 1:
         both = " and ".join(each.department for each in touched)
         message = f"{both} have a task {task} each, and files of both have changed"
-        hint = "Say whose it is: --as AGENT, such as fe-dev."
+        hint = "Name the agent: --as AGENT, such as fe-dev."
         raise YoloError(Reason.STATE_CONFLICT, message, hint=hint, exit_code=Exit.USAGE)
     return (touched or sorted(tasks, key=lambda each: bool(each.commit)))[0]
 
@@ -338,17 +338,13 @@ def _choose_paths(
         )
     for path in wanted:
         if f"{path}/".startswith((f"{PLANNING_ROOT}/", "../", "/", "./")):
-            hint = (
-                "Name the task's source files. What lies in the planning tree, the daemon commits."
-            )
+            hint = "Name the task's source files. The daemon commits the planning tree."
             raise YoloError(
-                Reason.OUT_OF_LANE, f"{safe(path)} is no source file of a task", hint=hint
+                Reason.OUT_OF_LANE, f"{safe(path)} is not a source file of a task", hint=hint
             )
         if own and not any(f"{path}/".startswith(f"{file}/") for file in own):
             hint = f"It has {', '.join(map(safe, own))}."
-            raise YoloError(
-                Reason.OUT_OF_LANE, f"{safe(path)} is none of the files of {task}", hint=hint
-            )
+            raise YoloError(Reason.OUT_OF_LANE, f"{safe(path)} is not a file of {task}", hint=hint)
     return tuple(wanted)
 
 

@@ -78,7 +78,7 @@ def membership_of(repository: Repository) -> Membership | None:
         )
         raise YoloError(
             Reason.TEAM_NOT_AGREED,
-            f"nobody has agreed here to the team {safe(where)}, which the git directory names:"
+            f"the git directory names the team {safe(where)}, which nobody has joined here:"
             " nothing is received or published",
             hint=f"To share it: yolo-fs team join{remote}{team}. Otherwise: yolo-fs team leave",
         )

@@ -114,8 +114,11 @@ def examine(repository: Repository) -> Iterator[Finding]:
         yield Finding(Reason.HOOK_BROKEN, message=message, hint=hint)
     attribute = repository.git.text("check-attr", "merge", "--", _SAMPLE).rpartition(" ")[2]
     if attribute != DRIVER:
-        message = f"git merges {PLANNING_ROOT}/**/*.jsonl by the driver {attribute!r}"
-        nearer = f"Take that out of .git/info/attributes, or of {ATTRIBUTES} below {PLANNING_ROOT}."
+        used = "no merge driver" if attribute == "unspecified" else f"the driver {attribute!r}"
+        message = f"git uses {used} for {PLANNING_ROOT}/**/*.jsonl"
+        nearer = (
+            f"Remove that from .git/info/attributes, or from {ATTRIBUTES} below {PLANNING_ROOT}."
+        )
         is_there = _is_last(_lines(repository))
         yield Finding(
             Reason.HOOK_BROKEN,

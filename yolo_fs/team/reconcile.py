@@ -475,7 +475,7 @@ def obstructions(seen: TeamOverview, format_time: TimeForm) -> Iterator[str]:
         since = f" since {format_time(seen.lane.since)}" if seen.lane.since else ""
         yield f"{seen.lane.reason.value} at {seen.lane.remote}{since}{detail}"
     if seen.lane and seen.lane.silence:
-        yield f"no notice is received, so the remote is looked at now and then: {seen.lane.silence}"
+        yield f"no notifications arrive, so the remote is polled: {seen.lane.silence}"
     for direction in (PendingMove.PUBLISH, PendingMove.RECEIVE, PendingMove.MERGE):
         held = [each for each in seen.waiting if each.waits_for is direction and each.reason]
         for each in held[:_FEW]:

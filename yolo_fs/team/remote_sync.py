@@ -203,7 +203,7 @@ class RemoteSync:
         ttl_s: int | None = None,
         watching: Callable[[TeamLease], object] = lambda _: None,
     ) -> TeamLease:
-        """Take a lease, and return it; as it is while its holder gives signs of life.
+        """Take a lease, and return it; unchanged while its holder sends heartbeats.
 
         `ttl_s`: as `pass_lease`. `watching`: called before a lease that another clone holds is
         watched for its whole time.
@@ -325,7 +325,7 @@ class RemoteSync:
         for dept in LEASES:
             lease = self._synchronizer.lease_at(tip, dept)
             if dept == COMPANY and holder(company_lock_path(self._repository)) is None:
-                self._renew_at.pop(dept, None)  # a runner that was killed gives no sign of life
+                self._renew_at.pop(dept, None)  # a killed runner sends no heartbeat
                 continue
             if lease.holder != self._membership.clone:
                 if self._renew_at.pop(dept, None) is not None:

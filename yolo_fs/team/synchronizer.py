@@ -269,7 +269,7 @@ class TeamSynchronizer:
                 return conflict, standing.tip
         raise YoloError(
             Reason.UNKNOWN_NAME,
-            f"the team and this branch are in no conflict at {safe(path)}",
+            f"the team and this branch do not conflict at {safe(path)}",
             hint="'yolo-fs team status' lists the conflicts.",
         )
 

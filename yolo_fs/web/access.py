@@ -38,7 +38,7 @@ _PAUSES_S = (0.0, 0.02, 0.1)
 
 
 _NO_TOKEN = "Open the address that 'yolo-fs board' printed."
-_NOT_YOURS = "The board belongs to another user, or nobody can tell whose this connection is."
+_NOT_YOURS = "The board belongs to another user, or the user of this connection is unknown."
 
 
 class RefusedRequest(NamedTuple):
@@ -84,7 +84,7 @@ class Gatekeeper:
         other end of the connection.
         """
         if method not in ("GET", "HEAD"):
-            return RefusedRequest(405, "The board only shows.")
+            return RefusedRequest(405, "The board is read-only.")
         hosts = {f"{LOOPBACK}:{self.port}", f"localhost:{self.port}"}
         host = headers.get("host", "")
         if host not in hosts:

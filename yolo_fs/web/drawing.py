@@ -214,7 +214,7 @@ def latency_over_time(timeline: Timeline, width: int) -> str:
     slowest = max((took for _, took in timeline.latencies), default=0)
     sheet, scale = _make_sheet("Commit latency", timeline, width, height)
     if not timeline.latencies:
-        sheet.add("text", "no event tells of a write", x=scale.left + 8, y=40, class_="axis")
+        sheet.add("text", "no event records a write", x=scale.left + 8, y=40, class_="axis")
     y = _counts(sheet, width, height, slowest, "ms")
     for at_ms, took in timeline.latencies:
         tip = f"{spell_moment(at_ms)}: {took} ms"

@@ -106,7 +106,7 @@ class RequestGuard:
     def _refusal(self, scope: Scope) -> RefusedRequest | None:
         headers = Headers(scope=scope)
         if len(headers.getlist("host")) != 1:
-            return RefusedRequest(400, "One host, please.")
+            return RefusedRequest(400, "Send exactly one Host header.")
         given = Request(scope).query_params.get("token", "") if scope["path"] == "/" else ""
         is_of_another = scope["state"]["is_of_another"]
         return self._gatekeeper.refusal(scope["method"], headers, given, is_of_another)
@@ -475,7 +475,7 @@ def _listening(port: int) -> socket.socket:
         listener.listen()  # whoever is told the address may come at once
     except OSError as error:
         listener.close()
-        hint = "Choose another with --port, or none: then any free one is taken."
+        hint = "Choose another with --port, or leave it out for any free one."
         message = f"port {port} cannot be used: {safe(str(error.strerror))}"
         raise YoloError(Reason.STORAGE_FAILED, message, hint=hint) from error
     return listener

@@ -413,7 +413,7 @@ AUTOFIXED = OwnNote(
     OwnFile(
         "autofixed.json",
         {"files": [{"path": str, "blob": str, "mended": _is_count, "at": str}]},
-        "which artifacts the daemon repaired by itself",
+        "which artifacts the daemon repaired automatically",
     )
 )
 CREW_CLOCK = OwnNote(OwnFile("crew-clock.json", _CLOCK))
@@ -465,8 +465,8 @@ NOTES = (
 )  # fmt: skip
 ACCEPTED = OwnFile("handoff-accepted.json", {"stamps": dict, "roles": [str]})
 _OTHERS = (
-    OwnFile("agents.jsonl", loss="the agents' signs of life so far"),
-    OwnFile("agents.1.jsonl", loss="the agents' older signs of life"),
+    OwnFile("agents.jsonl", loss="the agents' heartbeats so far"),
+    OwnFile("agents.1.jsonl", loss="the agents' older heartbeats"),
     OwnFile("events.jsonl", loss="the latest events of the journal"),
     OwnFile("daemon.log", loss="what the daemon wrote"),
     *map(

@@ -109,7 +109,7 @@ def own_phase_folder(root: str, phase: PhaseId) -> str:
     if os.path.realpath(folder) != os.path.join(
         os.path.realpath(root), PLANNING_ROOT, "phases", str(phase)
     ):
-        message = f"{safe(os.path.relpath(folder, root))}: a link stands on the way to it"
+        message = f"{safe(os.path.relpath(folder, root))}: a link is on the way to it"
         raise YoloError(Reason.NOT_REGULAR, message, hint="Put a real folder there.")
     return folder
 
@@ -147,7 +147,7 @@ def phase_spelled(phases: Iterable[PhaseId], spelled: str) -> PhaseId | None:
         raise YoloError(
             Reason.DUPLICATE_ID,
             f"{' and '.join(map(str, matches))} are both called {wanted}",
-            hint="Name the directory; 'yolo-fs validate' says how one of them gets another number.",
+            hint="Name the directory; 'yolo-fs validate' shows how to renumber one of them.",
             exit_code=Exit.USAGE,
         )
     return matches[0] if matches else None

@@ -108,7 +108,7 @@ def not_initialised(root: str, hint: str = _HOW_TO_BEGIN) -> YoloError:
             if any(os.path.lexists(os.path.join(root, each, ".git")) for each in above):
                 continue  # it is that of a repository inside
             message = f"the root of the repository has no {PLANNING_ROOT}"
-            hint = f"Nobody reads {safe(place)}: move it to the root ('git mv')."
+            hint = f"{safe(place)} is ignored: move it to the root ('git mv')."
             return YoloError(Reason.NOT_INITIALISED, message, hint=hint)
     return left_out(root) or YoloError(Reason.NOT_INITIALISED, hint=hint)
 
@@ -390,7 +390,7 @@ def _written_in(root: str) -> bytes | None:
     path = os.path.join(root, CONFIG)
     if os.path.islink(path):
         message = "a symbolic link is where a file must be"
-        hint = "replace it by a file of its own"
+        hint = "replace it with a plain file"
         raise _error_for_bad_config(Finding(Reason.NOT_REGULAR, CONFIG, 0, "", message, hint=hint))
     return _written(path, CONFIG)
 
@@ -425,4 +425,4 @@ def _parse_object(data: bytes, name: str) -> dict[str, Any]:
 def _error_for_bad_config(finding: Finding) -> YoloError:
     look = f"'yolo-fs validate {shlex.quote(finding.path)}' shows all faults."
     message = str(replace(finding, hint="", command=""))
-    return YoloError(Reason.BAD_CONFIG, message, hint=f"{finding.hint or 'Mend it.'} {look}")
+    return YoloError(Reason.BAD_CONFIG, message, hint=f"{finding.hint or 'Fix it.'} {look}")

@@ -100,7 +100,7 @@ class SourceAgent(Shape):
 
 
 class TargetAgent(Shape):
-    """Who goes on."""
+    """Agent that continues."""
 
     agent_type: Text
     """Kind of agent; together with the source it must be a route of `PAYLOADS`."""
@@ -159,7 +159,7 @@ class Envelope(Shape):
     source_agent: SourceAgent
     """Who hands over."""
     target_agent: TargetAgent
-    """Who goes on."""
+    """Agent that continues."""
     artifacts: Artifacts
     """Files that go with it."""
     payload: dict[str, Any]

@@ -51,7 +51,7 @@ class PainPoint(Shape):
 
 
 class MarketResearchSummary(Shape):
-    """What the market says."""
+    """Findings about the market."""
 
     market_opportunity: Summary500
     """Opportunity, in 2 or 3 sentences."""
@@ -68,7 +68,7 @@ class MarketResearchSummary(Shape):
     differentiation_opportunities: list[Summary500]
     """How to be different."""
     recommended_pricing_position: Literal["premium", "mid-market", "value", "freemium"]
-    """Where to stand in price."""
+    """Recommended price position."""
     key_risks: list[Summary500]
     """Risks."""
 
@@ -77,7 +77,7 @@ class MarketResearchReport(Shape):
     """3. Market Research Agent → Orchestrator."""
 
     market_research_summary: MarketResearchSummary
-    """What the market says."""
+    """Findings about the market."""
     full_research_path: ResearchPath
     """Whole research."""
 

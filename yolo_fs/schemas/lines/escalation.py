@@ -55,10 +55,11 @@ class EscalationLine(Shape):
     att: Positive | None = None
     """Attempt: how many times the task was reported as blocked under this id, with this time."""
     mv: Literal["timeout", "remind", "fail", "stop", "over"] | None = None
-    """Move that the other keys do not tell: `timeout` when a level was silent and the next is
-    asked, `remind` when no other level may be asked, `fail` for a security FAIL, which goes past
-    the chain, `stop` when the round trips are used up, `over` when the review or the QA that a
-    Senior or a Lead reported is over."""
+    """Move that the other keys do not show: `timeout` when a level did not answer and the next is
+    asked, `remind` when no other level may be asked, `fail` for a security FAIL, which skips the
+    chain, `stop` when the round trips are used up, `over` when the review or the QA that a Senior
+    or a Lead reported is finished.
+    """
     ev: list[Text] | None = None
     """Evidence: what was seen or tried."""
     rec: Text | None = None
@@ -70,7 +71,7 @@ class EscalationLine(Shape):
     todo: list[Text] | None = None
     """Instructions that the decision comes with; `action_items` of document 000."""
     ref: OneLine | None = None
-    """What shows that the task goes on: a commit, or `dev_progress`; on resolved lines."""
+    """What shows that the task continues: a commit, or `dev_progress`; on resolved lines."""
 
     @invariant
     def options_are_few(self) -> object:

@@ -116,7 +116,7 @@ class CrossDependency(Shape):
 
 
 class TurboPlanHeader(Shape):
-    """Line 1 of a turbo plan, of which `eff` says so. `mh` may be anything."""
+    """Line 1 of a turbo plan, which `eff` marks. `mh` may be anything."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {
         "phase": "p", "plan": "n", "title": "t", "wave": "w", "depends_on": "d", "must_haves": "mh",

@@ -141,7 +141,7 @@ class RoadmapPhase(Shape):
     depends_on: list[Text] | None = None
     """Phases that come first; absent or null for none."""
     critical: bool = False
-    """The phase lies on the critical path."""
+    """Whether the phase is on the critical path."""
 
 
 class RoadmapPlan(Shape):

@@ -103,7 +103,7 @@ class DocEntry(Shape):
     path: NotedPath
     """File that it went into."""
     content: Statement
-    """What it says, in short."""
+    """Summary of its content."""
     section: Text
     """Section of the file."""
     sev: Literal["warn", "error"] | None = None

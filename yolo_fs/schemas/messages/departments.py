@@ -75,7 +75,7 @@ class DesignHandoff(
     department: Literal["uiux"]
     """Department that designed it."""
     artifacts: DesignArtifacts
-    """Where the design stands."""
+    """State of the design."""
     ready_components: Texts
     """Components that may be built."""
     deferred: Texts
@@ -218,7 +218,7 @@ class OwnerSignoff(Message, sender="owner", receiver="lead", direction=Direction
     integration_qa: GateResult
     """Verdict of the integration gate, or SKIPPED where it is switched off."""
     notes: str
-    """What else there is to say; may be empty."""
+    """Further notes; may be empty."""
 
 
 class OlderVerdictForm(NamedTuple):
@@ -270,7 +270,7 @@ class VerdictFinding(Shape):
 class PoQaVerdict(Message, sender="po", receiver="orchestrator"):
     """Verdict on the integrated work, measured against the scope.
 
-    approve goes on to `user_presentation`, patch to `patch_request`, major to `major_rejection`.
+    approve leads to `user_presentation`, patch to `patch_request`, major to `major_rejection`.
     """
 
     type: Literal["po_qa_verdict"]

@@ -130,7 +130,7 @@ def _as_tuple(names: str | tuple[str, ...]) -> tuple[str, ...]:
 Level3 = Literal["high", "medium", "low"]
 """Confidence and priority."""
 RequestType = Literal["blocking", "informational"]
-"""blocking: the agent cannot proceed; informational: it goes on with an assumption."""
+"""blocking: the agent cannot proceed; informational: it continues with an assumption."""
 Severity = Literal["blocking", "major", "minor"]
 TaskStatus = Literal["complete", "partial", "failed"]
 CheckResult = Literal["PASS", "FAIL", "PARTIAL"]
@@ -145,7 +145,7 @@ RoleName = Annotated[
 ]
 Texts = list[Text]
 Saying = Annotated[
-    str, Field(pattern=r"\S", examples=["Checked git log"], description="text that says something")
+    str, Field(pattern=r"\S", examples=["Checked git log"], description="text that is not blank")
 ]
 """A text that is not blank."""
 SomeTexts = Annotated[list[Saying], Field(min_length=1, description="a list of at least one text")]

@@ -102,7 +102,7 @@ class ResearchRequest(Message, sender=ANY, receiver="orchestrator"):
     context: Text
     """Why the information is needed."""
     request_type: RequestType
-    """blocking: the agent cannot proceed; informational: it goes on with an assumption."""
+    """blocking: the agent cannot proceed; informational: it continues with an assumption."""
     priority: Level3
     """How urgent it is."""
 
@@ -198,7 +198,7 @@ class Escalation(
     recommendation: Text
     """What the sender would do."""
     severity: Severity
-    """How grave it is."""
+    """Severity."""
 
 
 class EscalationResolution(
@@ -426,7 +426,7 @@ class ShutdownResponse(Message, sender=TEAMMATE, receiver="lead", team_mode="tea
 
     type: Literal["shutdown_response"]
     status: Literal["clean", "in_progress", "error"]
-    """How the teammate stands."""
+    """Status of the teammate."""
     pending_work: Texts
     """What is not done."""
     artifacts_committed: bool

@@ -116,7 +116,7 @@ class Risk(Shape):
     risk: Text
     """What may go wrong."""
     impact: Text
-    """How grave it would be, such as `high`; the document lists no other values."""
+    """Severity of the risk, such as `high`; the document lists no other values."""
     mitigation: Text
     """What is done about it."""
 

@@ -4,7 +4,7 @@
 export async function ask(name, parameters = {}, signal = undefined) {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null);
   const answer = await fetch(`/api/${name}?${new URLSearchParams(given)}`, { signal });
-  if (!(answer.headers.get("content-type") ?? "").startsWith("application/json")) throw new Error("the board is gone: start it again");
+  if (!(answer.headers.get("content-type") ?? "").startsWith("application/json")) throw new Error("the board has stopped: start it again");
   const told = await answer.json();
   if (!told.ok) throw new Error(told.findings.map((one) => `${one.message} ${one.hint}`).join("; "));
   return told.data;

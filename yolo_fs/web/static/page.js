@@ -4,7 +4,7 @@ import { clock, drawing, el, mendChildren, plain, short } from "./dom.js";
 import { artifacts, handoffs, machines, team, time } from "./views.js";
 
 const VIEWS = { team: ["Team", team], time: ["Time", time], artifacts: ["Artifacts", artifacts], handoffs: ["Handoffs", handoffs], machines: ["Machines", machines] };
-const KEYS = [[`1 – ${Object.keys(VIEWS).length}`, "the views"], ["← →", "one commit back, one on"], ["Home", "the first commit"], ["End  n", "now"], ["space", "play back"], ["j  k", "the next phase, the one before"], ["/", "search artifacts"], ["t", "theme"], ["?", "these keys"]];
+const KEYS = [[`1 – ${Object.keys(VIEWS).length}`, "switch the view"], ["← →", "previous, next commit"], ["Home", "the first commit"], ["End  n", "now"], ["space", "play"], ["j  k", "next, previous phase"], ["/", "search artifacts"], ["t", "theme"], ["?", "these keys"]];
 const THEMES = ["auto", "light", "dark"];
 const EVENTS_KEPT = 50;
 const LATE_KEPT = 100;

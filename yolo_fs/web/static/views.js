@@ -36,7 +36,7 @@ export function team(state) {
   const { board } = state;
   const phase = state.phaseNow();
   return el("div.view.team", {}, needsYou(state), inTheWay(state),
-    phase ? [summary(state, phase), cause(phase), steps(state, phase)] : card("Team", "none", empty("No phase has a committed artifact yet. An agent begins one with its first file, or you do:"), command(state, "yolo-fs phase new SLUG")),
+    phase ? [summary(state, phase), cause(phase), steps(state, phase)] : card("Team", "none", empty("No phase has a committed file yet. The first file of an agent begins one, or you create one:"), command(state, "yolo-fs phase new SLUG")),
     el("div.column", { "data-key": "work" }, phase ? escalations(state, phase) : null, refused(state), deleted(state), phase ? [gates(state, phase), plans(phase)] : null),
     el("div.column", { "data-key": "aside" }, atWork(state), recent(state), phase ? waits(phase) : null, board.crew ? crew(board.crew) : null));
 }
@@ -57,9 +57,9 @@ function inTheWay(state) {
   const noted = [
     ...(board.forged ?? []).map((one) => `${one.file} was made by hand and is ignored: only committed evidence opens a gate`),
     ...(board.overdue ?? []),
-    ...(board.crew?.stalls ?? []).map((one) => `${one.department} ${words(one.step)} stands still: ${one.agent} is next; ${one.said}`),
+    ...(board.crew?.stalls ?? []).map((one) => `${one.department} ${words(one.step)} has stalled: ${one.agent} is next; ${one.said}`),
   ];
-  return noted.length ? card("Stands in the way", "noted", el("ul", {}, noted.map((text) => el("li", {}, text)))) : null;
+  return noted.length ? card("In the way", "noted", el("ul", {}, noted.map((text) => el("li", {}, text)))) : null;
 }
 
 function item(state, one) {
@@ -99,9 +99,9 @@ const turn = (next) => next ? `Next: ${next.sentence}` : "";
 function cause(phase) {
   if (!phase.root_cause) return null;
   const { sentence, command: does, tree } = phase.root_cause;
-  return el("section.card.cause", { "data-key": "cause", "aria-label": "Root cause" }, el("h2", {}, "Why it does not go on"),
+  return el("section.card.cause", { "data-key": "cause", "aria-label": "Root cause" }, el("h2", {}, "What blocks the phase"),
     el("p.sentence", {}, sentence), does ? el("p.command", {}, el("code", {}, does)) : null,
-    tree.waiters.length ? el("details", {}, el("summary", {}, "Who waits behind it"), branch(tree.waiters)) : null);
+    tree.waiters.length ? el("details", {}, el("summary", {}, "Who waits for it"), branch(tree.waiters)) : null);
 }
 
 const branch = (waiters) => el("ul.tree", {}, waiters.map((one) => el("li", {}, el("strong", {}, one.name), el("span.why", {}, ` ${one.why}${one.where ? ` (${one.where})` : ""}`), one.waiters.length ? branch(one.waiters) : null)));
@@ -139,7 +139,7 @@ function detail(state, rows) {
   const at = state.ages.get(one.by);
   return el("div.detail", { "data-key": "detail", role: "region", "aria-label": `${department}, ${words(step)}` },
     el("h3", {}, `${department}: ${words(step)} is ${one.standing}`),
-    one.standing === "complete" && one.by ? el("p", {}, "Proved by ", commit(one.by), at ? ` of ${clock(at)}, ${span((state.clockMs() - at) / 1000)} before` : "") : null,
+    one.standing === "complete" && one.by ? el("p", {}, "Proved by ", commit(one.by), at ? ` of ${clock(at)}, ${span((state.clockMs() - at) / 1000)} ago` : "") : null,
     one.standing === "skipped" ? el("p", {}, `Skipped by rule: ${one.by}`) : null,
     one.missing.length ? el("ul.lacks", {}, one.missing.map((lack) => el("li", {}, lack))) : null,
     row.next?.step === step ? el("p", {}, turn(row.next), row.next.why ? ` ${row.next.why}` : "", row.next.writes.length ? el("span.mend", {}, `writes ${row.next.writes.join(", ")}`) : null) : null,
@@ -164,7 +164,7 @@ function atWork(state) {
 
 function gates(state, phase) {
   const shown = el("div.gates", {}, phase.gates.map((gate) => el(`details.gate.${gate.open ? "open" : "closed"}`, { "data-key": gate.gate, "data-gate": gate.gate, "data-open": String(gate.open) },
-    el("summary", {}, el("span.sign", { "aria-hidden": "true" }, gate.open ? "✓" : "▌▐"), gate.gate, el("span.count", {}, gate.open ? "open" : `lacks ${gate.missing.length}${gate.blocking ? "" : ", not blocking"}`)),
+    el("summary", {}, el("span.sign", { "aria-hidden": "true" }, gate.open ? "✓" : "▌▐"), gate.gate, el("span.count", {}, gate.open ? "open" : `${gate.missing.length} missing${gate.blocking ? "" : ", not blocking"}`)),
     gate.open ? el("ul", {}, gate.evidence.map((one) => el("li", {}, path(one.path, home(state)), " ", commit(one.commit)))) :
       el("ul.lacks", {}, gate.missing.map((one) => el("li", {}, lack(one)))))));
   const isOver = phase.gates.length > 0 && phase.gates.every((gate) => gate.open);
@@ -198,7 +198,7 @@ function waits(phase) {
   return el("section.card", { "data-key": "waits", "aria-label": "Who waits for whom" }, circular.size ? graph(all, isCircle) : null, el("details", { open: circular.size > 0, "data-key": "edges" }, el("summary", {}, el("h2", {}, "Who waits for whom"), el("span.count", {}, String(all.length))),
     el("ul.waits", {}, all.slice(0, FEW).map((wait) => el(`li${isCircle(wait) ? ".error" : ""}`, {},
       el("strong", {}, wait.waiter), " waits for ", el("strong", {}, wait.on), el("span.why", {}, ` ${wait.why} (${wait.where})`),
-      isCircle(wait) ? " — in a circle, so nothing ends it by itself" : "", wait.remedy ? el("span.mend", {}, wait.remedy) : null))), more(all, FEW)));
+      isCircle(wait) ? " — part of a cycle, which never ends on its own" : "", wait.remedy ? el("span.mend", {}, wait.remedy) : null))), more(all, FEW)));
 }
 
 function graph(all, isCircle) {
@@ -241,8 +241,8 @@ function escalation(state, one) {
   const due = one.deadline ? (Date.parse(one.deadline) - state.clockMs()) / 1000 : null;
   return el(`article.escalation.${one.standing}`, { "data-key": one.id, "data-escalation": one.id, "data-holder": one.holder }, el("h3", {}, one.id, " ", el("span.count", {}, `${one.severity}, ${one.standing}`)),
     el("ol.ladder", {}, one.path.map((role) => el(`li${one.holder.endsWith(role) || one.holder === role ? ".holder" : ""}`, {}, role))),
-    el("p", {}, one.holder ? `${one.holder} holds it: ${one.history[0]?.reason || one.owed}` : `Decided: ${one.decision}`),
-    due === null ? null : el("p.countdown", { role: "timer" }, due > 0 ? `handed up in ${span(due)}` : `silent for ${span(-due)} too long`),
+    el("p", {}, one.holder ? `With ${one.holder}: ${one.history[0]?.reason || one.owed}` : `Decided: ${one.decision}`),
+    due === null ? null : el("p.countdown", { role: "timer" }, due > 0 ? `moves up in ${span(due)}` : `answer overdue by ${span(-due)}`),
     el("details", {}, el("summary", {}, counted(one.history.length, "step")), el("ul", {}, one.history.map((each) => el("li", {}, el("time", {}, `${plain(each.dt).slice(0, 19).replace("T", " ")} `), `${each.agent} → ${each.to}: ${each.decision ?? each.reason ?? ""}`)))));
 }
 
@@ -287,7 +287,7 @@ function recent(state) {
     const said = one.happening ?? { actor: "", verb: one.type, object: one.subject, why: "", path: "", commit: "" };
     return el("li", { "data-key": `e${one.seq}`, "data-seq": one.seq }, el("time", { datetime: one.time, title: `${one.time}: ${one.type}` }, plain(one.time).slice(11, 16)),
       el("span.what", {}, el("strong", {}, said.actor), ` ${said.verb} `, said.path ? el("a", { href: state.link({ view: "artifacts", path: said.path, at: "" }) }, path(said.path, home(state))) : said.object,
-        said.why ? el("span.why", {}, ` ${words(said.why)}`) : null, " ", said.commit ? el("a", { href: state.link({ at: said.commit }), title: "the team at this commit" }, commit(said.commit)) : null));
+        said.why ? el("span.why", {}, ` ${words(said.why)}`) : null, " ", said.commit ? el("a", { href: state.link({ at: said.commit }), title: "Show the team at this commit" }, commit(said.commit)) : null));
   })));
 }
 
@@ -306,7 +306,7 @@ function past(state) {
 export function time(state) {
   const plots = [["plans", "Plans complete"], ["steps", "Time per step, all departments together"], ["refusals", "Refusals by cause"], ["latency", "Commit latency"]];
   const left = state.timeline?.left ?? 0;
-  return el("div.view.time", {}, card("Lanes", "lanes", left ? el("p.none", { role: "status" }, `looking back: ${left} commits left`) : null, picture(state, "lanes"),
+  return el("div.view.time", {}, card("Lanes", "lanes", left ? el("p.none", { role: "status" }, `reading history: ${left} commits left`) : null, picture(state, "lanes"),
     el("p.legend", {}, ["working", "review", "waiting", "refused"].map((use) => el("span", {}, el(`span.swatch.${use}`, {}), use)),
       el("span", {}, el("span.swatch.plan", {}), "plan, wave by wave"),
       [["refused", "refused"], ["held", "held"], ["opened", "gate opened"], ["escalation", "escalation"]].map(([kind, means]) => el("span", {}, el(`span.swatch.dot.${kind}`, {}), means)))),
@@ -344,7 +344,7 @@ function artifact(state, one) {
   const versions = one.versions.map((each) => el("option", { value: each.commit, selected: state.against === each.commit }, `${short(each.commit)} ${clock(each.at_s * 1000)} ${plain(each.subject, 60)}`));
   return el("section.card.text", { "data-key": "text", "aria-label": one.path }, el("h2", {}, path(one.path)),
     el("p.facts", {}, `${words(one.kind)}, ${one.size_bytes} bytes, ${one.versions.length} version${one.versions.length === 1 ? "" : "s"}, `, one.commit ? ["at ", commit(one.commit)] : "in the work tree"),
-    one.versions.length ? el("label", {}, "Beside ", el("select", { "aria-label": "Version beside it", onchange: (event) => state.compare(event.target.value) }, el("option", { value: "" }, "no other version"), versions)) : null,
+    one.versions.length ? el("label", {}, "Compare with ", el("select", { "aria-label": "Version to compare with", onchange: (event) => state.compare(event.target.value) }, el("option", { value: "" }, "no other version"), versions)) : null,
     byLine.get(0) ? findings(byLine.get(0)) : null,
     one.records.length && !state.other ? el("div.records", {}, one.records.map((each) => record(each, byLine))) : null,
     state.other ? sideBySide(state.other.lines, one.lines) : raw(one, el("ol.lines", { tabindex: 0, "aria-label": "Text, scrolls" }, one.lines.map((line, at) => el("li", {}, el("code", {}, line || " "), byLine.get(at + 1) && !one.records.length ? findings(byLine.get(at + 1)) : null)))),
@@ -357,7 +357,7 @@ function record(one, byLine) {
     el("dl.fields", {}, one.fields.map((each) => [el("dt", { title: each.key }, each.meaning), el("dd", {}, each.value)])), byLine.get(one.line) ? findings(byLine.get(one.line)) : null);
 }
 
-const raw = (one, lines) => one.records.length ? el("details", { "data-key": "raw" }, el("summary", {}, "The text as it is"), lines) : lines;
+const raw = (one, lines) => one.records.length ? el("details", { "data-key": "raw" }, el("summary", {}, "Raw text"), lines) : lines;
 
 /** Return two versions line by line: what both have stands once. */
 function sideBySide(before, after) {
@@ -370,7 +370,7 @@ function sideBySide(before, after) {
   const row = (kind, left, right) => el(`tr.${kind}`, {}, el("td", {}, el("code", {}, left ?? "")), el("td", {}, el("code", {}, right ?? "")));
   const same = (lines) => lines.map((line) => row("same", line, line));
   const changed = Array.from({ length: Math.max(gone.length, come.length) }, (_, at) => row("changed", gone[at], come[at]));
-  return el("div.wide", { tabindex: 0, role: "group", "aria-label": "Versions side by side, scrolls" }, el("table.versions", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "then"), el("th", { scope: "col" }, "this version"))),
+  return el("div.wide", { tabindex: 0, role: "group", "aria-label": "Versions side by side, scrolls" }, el("table.versions", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "other version"), el("th", { scope: "col" }, "this version"))),
     el("tbody", {}, same(before.slice(0, head)), changed, same(before.slice(before.length - tail)))));
 }
 
@@ -382,25 +382,25 @@ export function handoffs(state) {
   const claims = phase?.handoffs ?? [];
   return el("div.view", {}, card("Handoffs", "lives", found?.lives.length ? el("ul.lives", {}, found.lives.map((one) => el("li", {}, el("p", {}, el("strong", {}, one.sender), " → ", el("strong", {}, one.receiver), " ", path(one.place)),
     el("ol.ladder", {}, one.stations.map((each) => el(`li${each.at_s ? ".holder" : ""}`, { title: each.at_s ? clock(each.at_s * 1000) : "not yet" }, each.stage, each.at_s ? el("span.count", {}, clock(each.at_s * 1000).slice(11)) : null)))))) : empty("No open handoffs.")),
-  claims.length ? card("What handoffs claim and the branch does not have", "claims", findings(claims)) : null,
+  claims.length ? card("Claims of handoffs that the branch does not confirm", "claims", findings(claims)) : null,
   card("Product chain", "chain", found?.sessions.length ? found.sessions.map((one) => el("article", {}, el("h3", {}, one.session), el("ol.ladder", {}, one.envelopes.map((each) => el(`li.${each.is_error ? "failed" : "holder"}`, { title: each.path }, `${each.from} → ${each.to}`, each.is_error ? el("span.count", {}, " failed") : null))))) : empty("No product handoffs yet.")));
 }
 
 export function machines(state) {
   const joined = state.board.machines;
-  if (!joined) return el("div.view", {}, card("Several machines", "machines", empty("This clone works alone: nothing is joined. Clones that share a remote show here, with their leases and their lag.")));
+  if (!joined) return el("div.view", {}, card("Several machines", "machines", empty("This clone is in no team. The clones of a team are listed here, with their leases and their lag.")));
   const { clones, leases, waiting, lane } = joined;
   const here = clones.find((one) => one.is_here);
   return el("div.view", {},
     card(`Team ${plain(joined.team)}`, "clones", table(["Clone", "Branch", "Published", "Last", "Behind", "To publish", "Daemon"], clones.map((one) => [
-      el("span", { title: one.root || "not beside this one" }, one.name, one.is_here ? el("span.count", {}, " here") : null), one.branch || "elsewhere", String(one.published),
+      el("span", { title: one.root || "not a work tree of this repository" }, one.name, one.is_here ? el("span.count", {}, " here") : null), one.branch || "elsewhere", String(one.published),
       one.last_s ? el("span", { title: one.last }, clock(one.last_s * 1000)) : "never", known(one.behind), known(one.ahead),
       one.daemon_runs === null ? "unknown" : one.daemon_runs ? "runs" : "none"])),
     here.behind || here.ahead ? null : empty("This branch and the team have the same artifacts.")),
-    lane ? card("Remote", "lane", el("p", {}, el("strong", {}, lane.remote), " ", lane.reason ? el("span.where", {}, words(lane.reason)) : lane.is_known ? `answers in ${Math.round(lane.round_trip_s * 1000)} ms` : "has not been asked yet", lane.what ? ` ${lane.what}` : "", lane.since ? el("span.count", {}, ` since ${clock(Date.parse(lane.since))}`) : null)) : null,
-    card("Leases", "leases", leases.length ? table(["Department", "Held by", "Since", "Epoch"], leases.map((one) => [one.dept, one.holder, one.since_s ? clock(one.since_s * 1000) : "unknown", String(one.epoch)])) : empty("No department is held: every clone may publish for each.")),
+    lane ? card("Remote", "lane", el("p", {}, el("strong", {}, lane.remote), " ", lane.reason ? el("span.where", {}, words(lane.reason)) : lane.is_known ? `answers in ${Math.round(lane.round_trip_s * 1000)} ms` : "not contacted yet", lane.what ? ` ${lane.what}` : "", lane.since ? el("span.count", {}, ` since ${clock(Date.parse(lane.since))}`) : null)) : null,
+    card("Leases", "leases", leases.length ? table(["Department", "Held by", "Since", "Epoch"], leases.map((one) => [one.dept, one.holder, one.since_s ? clock(one.since_s * 1000) : "unknown", String(one.epoch)])) : empty("No leases: every clone may publish for every department.")),
     card("Waiting", "waiting", waiting.length ? table(["Artifact", "Waits to", "Why", "Since"], waiting.map((one) => [
-      path(one.path, PLANNING), one.waits_for === "choice" ? "be chosen" : one.waits_for, one.reason ? el("span", {}, words(one.reason), one.what ? ` (${plain(one.what)})` : "") : "on its way", one.since_s ? clock(one.since_s * 1000) : "unknown"])) : empty("Nothing waits.")));
+      path(one.path, PLANNING), one.waits_for === "choice" ? "be decided" : one.waits_for, one.reason ? el("span", {}, words(one.reason), one.what ? ` (${plain(one.what)})` : "") : "in progress", one.since_s ? clock(one.since_s * 1000) : "unknown"])) : empty("Nothing waits.")));
 }
 
 function table(titles, rows) {
