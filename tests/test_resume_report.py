@@ -257,13 +257,13 @@ def test_a_handoff_that_nobody_may_follow_says_why() -> None:
     text = as_text(
         resume_report(Situation(handoff=LastHandoff("x/HANDOFF.md", "", ("no branch",))))
     )
-    assert "- x/HANDOFF.md: not accepted, its writer has to mend it" in text
+    assert "- x/HANDOFF.md: not accepted, its writer has to fix it" in text
 
 
 def test_a_receiver_that_stands_on_another_branch_has_to_mend_it() -> None:
     taken = LastHandoff("x/HANDOFF.md", "", ("elsewhere",), "architect", mender="executor")
     brief = resume_report(Situation(handoff=taken))
-    assert "- x/HANDOFF.md: not accepted, executor has to mend it" in as_text(brief)
+    assert "- x/HANDOFF.md: not accepted, executor has to fix it" in as_text(brief)
     assert [one["writer"] for one in data(brief)["handoffs"]] == ["architect"]
 
 

@@ -85,7 +85,7 @@ def test_prove_fails_when_nothing_was_compiled_when_somebody_wrote_into_it_and_w
         "context_stale",
         len(path.read_text().split("\n")) - 1,
     )
-    assert "'yolo-fs context compile dev' writes it anew" in said["findings"][0]["hint"]
+    assert "'yolo-fs context compile dev' writes it again" in said["findings"][0]["hint"]
     ask("compile", "dev")
     assert reasons(ask("prove", "dev")) == (0, [])
     team.plan()

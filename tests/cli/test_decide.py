@@ -175,7 +175,7 @@ def test_an_agent_that_the_environment_names_speaks_for_nobody_else(
     capsys.readouterr()
     assert run([*words, "--json", "-C", str(team.root)]) == Exit.FINDINGS
     (finding,) = json.loads(capsys.readouterr().out)["findings"]
-    assert (finding["reason"], f"that of dev ({variable})" in finding["message"]) == (
+    assert (finding["reason"], f"runs as dev ({variable})" in finding["message"]) == (
         "out_of_lane",
         True,
     )

@@ -50,7 +50,7 @@ def test_the_last_failed_review_opens_its_escalation_once(team: Team) -> None:
     assert logged(team) == [line]
     text = as_text(resume(str(team.root), Audience("lead")))
     assert "next: lead" in text and "nothing to do" not in text
-    assert "asks: code review 01-01: escalated to the Lead" in text
+    assert "question: code review 01-01: escalated to the Lead" in text
 
 
 @pytest.mark.proves("002:133")

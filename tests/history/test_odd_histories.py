@@ -673,7 +673,7 @@ def test_a_fail_that_is_removed_is_not_unsaid_by_renaming_the_phase(
     renames_the_phase(one)
     phase = one.phase()
     lacks = [lack for step in phase.progress.every_step for lack in step.missing]
-    assert any("tests of plan 01-01 fail and was taken back" in lack for lack in lacks), lacks
+    assert any("tests of plan 01-01 fail and was withdrawn" in lack for lack in lacks), lacks
 
 
 def test_verdicts_of_one_commit_each_judge_what_came_before_it(tmp_path: Path) -> None:
@@ -749,12 +749,12 @@ def example(name: str) -> str:
 AGAINST = {
     "escalation.jsonl": (
         lambda _: example("escalation/ok/two_tasks.jsonl"),
-        "is open and was taken back",
+        "is open and was withdrawn",
         ("user", "implementation"),
     ),
     "test-results.jsonl": (
         failing,
-        "tests of plan 01-01 fail and was taken back",
+        "tests of plan 01-01 fail and was withdrawn",
         ("dev", "implementation"),
     ),
     ".qa-gate-results.jsonl": (
@@ -764,12 +764,12 @@ AGAINST = {
                 "r": "FAIL",
             }
         ),
-        ".qa-gate-results.jsonl said FAIL and was taken back",
+        ".qa-gate-results.jsonl said FAIL and was withdrawn",
         ("lead", "qa"),
     ),
     "owner-signoff.jsonl": (
         lambda _: example("owner-signoff/ok/hold_then_ship.jsonl").splitlines()[0] + "\n",
-        "owner-signoff.jsonl said HOLD and was taken back",
+        "owner-signoff.jsonl said HOLD and was withdrawn",
         ("owner", "signoff"),
     ),
 }

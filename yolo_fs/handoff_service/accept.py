@@ -266,10 +266,8 @@ class DirectiveHandoffs:
         if self.sessions.is_archived(folder) or (
             session and self.sessions.is_archived(session.folder)
         ):
-            return (
-                f"{session.folder if session else folder}/{README} says that its session "
-                "is archived"
-            )
+            readme = f"{session.folder if session else folder}/{README}"
+            return f"{readme} marks the session as archived"
         head = self._repository.head()
         if packet is None or head.tip is None or packet.directive_branch == head.branch:
             return ""
