@@ -14,16 +14,16 @@ PROJECT = Path(__file__).parents[2]
 PAGE = " ".join((PROJECT / "docs/threats.md").read_text().split())
 STARTS = {
     "checking/verify_command.py": "`verify_command` of one work tree",
-    "company/agents.py": "the program of an agent for `go` and its like",
+    "company/agents.py": "the program of an agent for `go`, `debug`, `fix-it`, `research` and `qa`",
     "company/dev_trees.py": "Python with this package",
     "daemon/observing.py": "Python with this package",
     "demo/agent.py": "the scripted agent of `demo`",
     "demo/shop.py": "the scripted agent of `demo`",
-    "escalation_service/command_hook.py": "what your own configuration names for escalations",
-    "git/runner.py": "Programs that are started: git;",
+    "escalation_service/command_hook.py": "the command for escalations",
+    "git/runner.py": "yolo_fs starts these programs: git;",
     "install/background.py": "Python with this package",
-    "system/process_group.py": "what your own configuration names for escalations and as `verify_command`",
-    "system/system.py": "`lsof` and `ps` where there is no `/proc`",
+    "system/process_group.py": "the command for escalations and the `verify_command` of your own configuration",
+    "system/system.py": "`lsof` and `ps` on systems without `/proc`",
     "web/opening.py": "the browser for `board`",
 }
 """Module that starts programs → how the page says so."""
