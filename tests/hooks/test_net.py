@@ -237,7 +237,7 @@ def test_a_repository_of_its_own_is_named_and_not_kept(team: Team) -> None:
     team.file("vendor/note.md", "ours")
     answer = ask(team, "rm -rf vendor")
     assert "Kept before `rm -rf vendor`: 1 uncommitted file." in answer
-    assert "a repository of its own: vendor/other/." in answer
+    assert "a nested repository: vendor/other/." in answer
 
 
 def test_what_git_ignores_and_what_is_committed_is_left_alone(team: Team) -> None:

@@ -225,7 +225,7 @@ def test_who_says_to_be_an_agent_that_there_is_not_writes_nothing_of_the_plan_an
     for command in (f"echo {{}} > {PHASE}/critique.jsonl", f"rm {PHASE}/01-01.plan.jsonl"):
         told = verdict(team, agent, command)
         assert told.startswith("denied No agent of the company is named"), told
-        assert (meant if meant.startswith("There") else f"Did you mean {meant}?") in told, told
+        assert (meant if meant.startswith("Known") else f"Did you mean {meant}?") in told, told
     for command in (f"cat {PHASE}/01-01.plan.jsonl", "echo > src/other.ts", "git status"):
         assert verdict(team, agent, command) == "passes", "that is not ours to refuse"
 
