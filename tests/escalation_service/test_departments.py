@@ -36,14 +36,18 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
     return team
 
 
-@pytest.fixture
-def ask(team: Team, capsys: pytest.CaptureFixture[str]) -> Ask:
+def asking(team: Team, capsys: pytest.CaptureFixture[str]) -> Ask:
     def asked(*words: str) -> tuple[int, dict[str, Any]]:
         capsys.readouterr()
         code = run([*words, "--json", "-C", str(team.root)])
         return code, json.loads(capsys.readouterr().out)
 
     return asked
+
+
+@pytest.fixture
+def ask(team: Team, capsys: pytest.CaptureFixture[str]) -> Ask:
+    return asking(team, capsys)
 
 
 def report(ask: Ask, agent: str, reason: str) -> tuple[int, dict[str, Any]]:
@@ -140,12 +144,7 @@ def test_a_plan_that_comes_after_the_others_escalation_has_an_id_of_its_own(
     plan = (team.examples / "plan/ok/first_wave.jsonl").read_text()
     team.artifact("fe-01-01.plan.jsonl", plan.replace("src/auth/", "src/page/"))
     team.once()
-
-    def ask(*words: str) -> tuple[int, dict[str, Any]]:
-        capsys.readouterr()
-        code = run([*words, "--json", "-C", str(team.root)])
-        return code, json.loads(capsys.readouterr().out)
-
+    ask = asking(team, capsys)
     assert report(ask, "fe-dev", "which blue?")[1]["data"]["line"]["id"] == "ESC-01-01-T1"
     team.plan_one()
     team.once()
