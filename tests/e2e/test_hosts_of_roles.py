@@ -172,6 +172,8 @@ def test_what_a_killed_runner_left_in_two_hosts_is_read_as_each_of_them_prints(
     agents = ("architect", "fe-architect")
     folders = [f"00?-{agent}" for agent in agents]
     wait_for(lambda: all(numbers(folder, name) for name in folders), "both are at work")
+    streams = [next(folder.glob(f"*-{name}")) / "stream.log" for name in folders]
+    wait_for(lambda: all(each.stat().st_size for each in streams), "both have printed their bill")
     runner.kill()
     runner.communicate(timeout=DEADLINE_S)
     (ended,), (goes_on,) = (numbers(folder, name) for name in folders)
