@@ -103,6 +103,10 @@ OWN_VERBS = (
     ),
     _verb_for_person("decide accept-risk", instead=f"report what was found, {_END}"),
     _verb_for_person("decide approve", instead=f"report what was found, {_END}"),
+    _verb_for_person(
+        "phase new", only_with=("--fix",),
+        instead="leave --fix out: Analyze classifies the work.",
+    ),
     _verb_for_person("team join"),
     _verb_for_person("team leave"),
     _verb_for_person("merge install"),
@@ -138,7 +142,7 @@ OWN_VERBS = (
     OwnVerb("escalate raise", reads=("--message",), speaks_by=("--as", "--by")),
     OwnVerb("escalate resolve", reads=("--message",), speaks_by=("--as", "--by")),
     *map(OwnVerb, (
-        "phase list", "phase new", "start", "logs", "service print", "status", "inbox", "log",
+        "phase list", "start", "logs", "service print", "status", "inbox", "log",
         "config show", "resume", "validate",
         "kept list", "kept show", "verify", "events", "dept cleanup", "dept show", "gate check",
         "gate list", "gate wait", "gate why", "explain", "new",
