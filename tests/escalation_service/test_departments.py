@@ -24,14 +24,19 @@ SAYS = ("--evidence", "seen", "--recommendation", "decide")
 Ask = Callable[..., tuple[int, dict[str, Any]]]
 
 
+def plan_frontend(team: Team) -> None:
+    """Write a plan of the frontend with the number of the backend's."""
+    plan = (team.examples / "plan/ok/first_wave.jsonl").read_text()
+    team.artifact("fe-01-01.plan.jsonl", plan.replace("src/auth/", "src/page/"))
+
+
 @pytest.fixture
 def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
     """A backend and a frontend with a plan 01-01 each; both are blocked at their task T1."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
     team = Team.of_three(tmp_path / "work tree")
     team.plan_one()
-    plan = (team.examples / "plan/ok/first_wave.jsonl").read_text()
-    team.artifact("fe-01-01.plan.jsonl", plan.replace("src/auth/", "src/page/"))
+    plan_frontend(team)
     team.once()
     return team
 
@@ -141,8 +146,7 @@ def test_a_plan_that_comes_after_the_others_escalation_has_an_id_of_its_own(
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
     team = Team.of_three(tmp_path / "work tree")
-    plan = (team.examples / "plan/ok/first_wave.jsonl").read_text()
-    team.artifact("fe-01-01.plan.jsonl", plan.replace("src/auth/", "src/page/"))
+    plan_frontend(team)
     team.once()
     ask = asking(team, capsys)
     assert report(ask, "fe-dev", "which blue?")[1]["data"]["line"]["id"] == "ESC-01-01-T1"

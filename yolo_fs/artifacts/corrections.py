@@ -244,10 +244,10 @@ def _names_in(shape: type[Shape]) -> set[str]:
 
 def _lift_keys(shape: type[Shape], value: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the object with the keys of its own that an unknown key wraps."""
-    fresh = dict[str, Any]()
+    names, fresh = _names_in(shape), dict[str, Any]()
     for key, item in value.items():
-        is_wrapper = key not in _names_in(shape) and isinstance(item, dict) and bool(item)
-        if is_wrapper and not item.keys() & value.keys() and item.keys() <= _names_in(shape):
+        is_wrapper = key not in names and isinstance(item, dict) and bool(item)
+        if is_wrapper and not item.keys() & value.keys() and item.keys() <= names:
             fresh |= item
         else:
             fresh[key] = item

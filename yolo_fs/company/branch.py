@@ -135,15 +135,17 @@ class Branch:
         root = root or self.repository.root
         return [path for path in act.writes if not os.path.lexists(os.path.join(root, path))]
 
-    def warnings_of(self, act: Act) -> list[str]:
+    def warnings_of(self, act: Act, root: str = "") -> list[str]:
         """Return what `validate` warns of in an act's artifacts: it may be why a file that was
         accepted does not count, such as a review of a plan that is not there.
+
+        `root`: of the work tree; by default that of the run.
         """
         artifacts = [path for path in act.writes if path.startswith(f"{PLANNING_ROOT}/")]
-        with closing(Validator(self.repository.root)) as validator:
+        with closing(Validator(root or self.repository.root)) as validator:
             checked = tuple(validator.paths(artifacts))
         return [
-            f"{file.path.rpartition('/')[2]}: {finding.message}; expected {finding.expected}"
+            f"{file.path.rpartition('/')[2]}: {finding.fault}"
             for file in checked
             for finding in file.findings
             if finding.reason is Reason.UNKNOWN_REFERENCE

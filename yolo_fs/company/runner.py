@@ -823,7 +823,7 @@ class Runner:
         if lacks := _describe_lacks(act) or act.turn.why:
             yield lacks
         if not is_refused and not missing:
-            yield from self._branch.warnings_of(act)[:_SHOWN]
+            yield from self._branch.warnings_of(act, worker.root)[:_SHOWN]
         if act.writes and not is_refused and not missing:
             had = worker.record.before
             is_same = "-" not in had and self._branch.blobs(act) == had
