@@ -149,4 +149,4 @@ def test_settings_that_change_during_a_run_count_from_the_next_commit(repo: Repo
         repo.git("commit", "-q", "--allow-empty", "-m", "chore: go on")
         branch.look()
         assert branch.settings.config.company.silent_s == 77
-        assert branch.phase.facts.switches.config == branch.settings.config
+        assert branch.phase.facts.options.config == branch.settings.config

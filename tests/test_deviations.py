@@ -21,7 +21,7 @@ from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.corrections import KEY_SYNONYMS, Correction
 from yolo_fs.artifacts.repair import mended
 from yolo_fs.artifacts.table import ARTIFACTS, Artifact, required_keys
-from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.checking.checker import Checker
 from yolo_fs.checking.snapshots import NoTree
 from yolo_fs.core.reasons import Finding, Reason, errors
@@ -52,7 +52,7 @@ class Sample(NamedTuple):
     lines: Lines
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ArtifactPath:
         plan = f"{self.lines[0].get('p')}-{self.lines[0].get('n')}"
         name = self.artifact.file.format(dept="", plan=plan)
         folder = (
@@ -79,7 +79,7 @@ def written(sample: Sample, lines: Lines) -> bytes:
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
 
 
-def faults(place: Place, data: bytes) -> tuple[Finding, ...]:
+def faults(place: ArtifactPath, data: bytes) -> tuple[Finding, ...]:
     """Return the errors but those about neighbours, of whom there are none here."""
     elsewhere = (Reason.WAITS_FOR, Reason.UNKNOWN_COMMIT, Reason.PHASE_MISMATCH)
     return tuple(
@@ -425,7 +425,7 @@ class Case(NamedTuple):
     """One deviating file."""
 
     group: str
-    place: Place
+    place: ArtifactPath
     data: bytes
     what: tuple[str, ...]
 

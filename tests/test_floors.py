@@ -18,7 +18,7 @@ ROOMS = (
     "core", "demo", "protocol", "schemas", "system", "git",
     "artifacts", "evidence", "authority", "escalations", "handoffs", "loops", "phase", "states",
     "kept", "workspace", "checking", "team", "history", "decisions", "escalation_service",
-    "handoff_service", "survey", "tasks", "agents", "contexts", "progress", "compat", "daemon",
+    "handoff_service", "scanning", "tasks", "agents", "contexts", "progress", "compat", "daemon",
     "hooks", "install", "reports", "agent_events", "moments", "definitions", "leaving", "company",
     "web", "cli", "mcp", "observer", "__main__",
 )  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import phases
 from tests.support.settings import config_from
-from yolo_fs.evidence.facts import PhaseFacts, Switches, Version, Work, plans_of
+from yolo_fs.evidence.facts import PhaseFacts, Version, Work, WorkflowOptions, plans_of
 from yolo_fs.evidence.judged import came_later
 from yolo_fs.loops.facts import loop_facts
 from yolo_fs.loops.repairs import ACCEPTED, reviews_of, stage_of
@@ -31,7 +31,7 @@ def history(*order: str | tuple[str, list[dict[str, Any]]]) -> PhaseFacts:
     content = phases.complete()
     content.pop("../../state.json", None)
     versions: dict[str, list[Version]] = {}
-    filed, work = {}, []
+    committed, work = {}, []
     for position, event in enumerate(order):
         name, lines = (event, content.get(event, [])) if isinstance(event, str) else event
         if name in PLANS:
@@ -45,13 +45,13 @@ def history(*order: str | tuple[str, list[dict[str, Any]]]) -> PhaseFacts:
                 )
             )
             continue
-        one = phases.filed(name, lines)
+        one = phases.committed(name, lines)
         versions.setdefault(one.place.path, []).append(
             Version(one.lines, 10 * position, position, position)
         )
-        filed[name] = one._replace(position=position, commit=f"{position:040}")
+        committed[name] = one._replace(position=position, commit=f"{position:040}")
     known = phases.facts({})
-    return replace(known, filed=tuple(filed.values()), versions=versions, work=tuple(work))
+    return replace(known, committed=tuple(committed.values()), versions=versions, work=tuple(work))
 
 
 def open_step(known: PhaseFacts) -> tuple[str, str]:
@@ -112,7 +112,7 @@ def test_source_that_names_the_plan_of_two_departments_and_touches_neither_is_ju
     approved = [{"plan": "01-01", "r": "approve"}]
     known = history(*ORDER, ("fe-01-01.plan.jsonl", plan), ("fe-code-review.jsonl", approved))
     config = config_from({"security_audit": True, "departments": {"frontend": True}})
-    known = replace(known, switches=Switches(config))
+    known = replace(known, options=WorkflowOptions(config))
 
     def judged_after(*files: str) -> list[Dept]:
         later = Work("01-01", 900, 90, frozenset(files), "c" * 40)
@@ -152,7 +152,7 @@ def test_an_audit_after_one_that_this_clone_lacks_waits_for_it() -> None:
 def lacking_first_of(name: str, *between: str) -> PhaseFacts:
     """Return the facts of a clone without the contents of an artifact that was written twice."""
     known = history(*AUDITED, (name, []), *between, name)
-    path = phases.filed(name, []).place.path
+    path = phases.committed(name, []).place.path
     lacking, *there = known.versions[path]
     return replace(known, versions={**known.versions, path: there}, unread={path: [lacking]})
 
@@ -209,7 +209,7 @@ def test_an_audit_passes_what_was_mended_since_it_failed() -> None:
 
 def test_an_artifact_that_is_the_work_of_a_plan_is_judged_like_source() -> None:
     token = ("design-tokens.jsonl", [{"name": "space.4"}])
-    path = phases.filed(*token).place.path
+    path = phases.committed(*token).place.path
     plan = [dict(line) for line in phases.complete()["01-01.plan.jsonl"]]
     plan[1]["f"] = [*plan[1]["f"], path]
     made = [("01-01.plan.jsonl", plan) if each == "01-01.plan.jsonl" else each for each in ORDER]
@@ -286,10 +286,10 @@ def test_what_is_signed_off_stays_so_whatever_is_changed_later() -> None:
 
 def test_a_verdict_whose_place_in_history_is_not_known_is_older_than_nothing() -> None:
     known = history(*ORDER, "src/auth.ts")
-    filed = tuple(one._replace(position=-1) for one in known.filed)
+    committed = tuple(one._replace(position=-1) for one in known.committed)
     work = tuple(one._replace(position=-1) for one in known.work)
     versions = {
         path: [one._replace(position=-1) for one in every] for path, every in known.versions.items()
     }
-    known = replace(known, filed=filed, work=work, versions=versions)
+    known = replace(known, committed=committed, work=work, versions=versions)
     assert open_step(known) == ("signoff", "lead")

@@ -1,4 +1,4 @@
-"""The brief: what it tells of each situation, and how it is cut to a budget."""
+"""The brief: what it tells of each state of a team, and how it is cut to a budget."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from yolo_fs.phase.report import (
     tokens,
 )
 from yolo_fs.protocol.departments import Dept
-from yolo_fs.reports.resume_report import LastHandoff, Situation, resume_report
+from yolo_fs.reports.resume_report import LastHandoff, TeamState, resume_report
 
 THREE = config_from(
     {
@@ -42,8 +42,8 @@ THREE = config_from(
 )
 
 
-def situation(*phases: PhaseFacts, **more: Any) -> Situation:
-    return Situation(phases=tuple(Phase(one) for one in phases), **more)
+def team_state(*phases: PhaseFacts, **more: Any) -> TeamState:
+    return TeamState(phases=tuple(Phase(one) for one in phases), **more)
 
 
 def begun(*absent: str) -> PhaseFacts:
@@ -74,7 +74,7 @@ def data(brief: Brief) -> dict[str, Any]:
 
 
 def test_nothing_at_all_says_how_to_begin() -> None:
-    brief = resume_report(Situation())
+    brief = resume_report(TeamState())
     assert as_text(brief).splitlines()[1:] == [
         "phase: none yet",
         "branch: detached HEAD at no commit yet",
@@ -84,7 +84,7 @@ def test_nothing_at_all_says_how_to_begin() -> None:
 
 
 def test_the_next_task_comes_with_its_words_its_inputs_and_its_files() -> None:
-    shown = data(resume_report(situation(begun("01-02.summary.jsonl"))))
+    shown = data(resume_report(team_state(begun("01-02.summary.jsonl"))))
     assert (shown["now"]["phase"], shown["now"]["step"], shown["now"]["status"]) == (
         "01-auth",
         "implementation",
@@ -102,21 +102,21 @@ def test_plans_are_done_can_go_on_or_wait() -> None:
     content = complete()
     del content["01-01.summary.jsonl"], content["01-02.summary.jsonl"]
     known = facts(content, task_commits={"01-01/T1": "a" * 40})
-    shown = data(resume_report(situation(known)))
+    shown = data(resume_report(team_state(known)))
     assert [(one["plan"], one["standing"]) for one in shown["in_progress"]] == [
         ("01-01", "running")
     ]
     assert shown["in_progress"][0]["tasks"] == [{"task": "01-01/T1", "commit": "a" * 12}]
     assert [(one["plan"], one["blocked_by"]) for one in shown["blocked"]] == [("01-02", ["01-01"])]
     assert shown["next"]["task"] == "01-01 summary"
-    assert [one["plan"] for one in data(resume_report(situation(begun())))["done"]] == [
+    assert [one["plan"] for one in data(resume_report(team_state(begun())))["done"]] == [
         "01-01",
         "01-02",
     ]
 
 
 def test_a_complete_phase_asks_for_nobody() -> None:
-    brief = resume_report(situation(facts(complete())))
+    brief = resume_report(team_state(facts(complete())))
     assert (data(brief)["now"]["status"], data(brief)["next"]) == ("complete", None)
     assert "next: nobody; the phase is complete" in as_text(brief)
 
@@ -124,7 +124,7 @@ def test_a_complete_phase_asks_for_nobody() -> None:
 def test_a_hard_stop_comes_first() -> None:
     content = complete() | {"security-audit.jsonl": [{"r": "FAIL"}]}
     brief = resume_report(
-        situation(
+        team_state(
             facts({name: lines for name, lines in content.items() if not name.startswith("..")})
         )
     )
@@ -145,7 +145,7 @@ def test_an_escalation_names_who_is_to_answer_and_what_it_blocks() -> None:
     }
     content = complete() | {"escalation.jsonl": [line, later]}
     del content["01-02.summary.jsonl"], content["../../state.json"]
-    shown = data(resume_report(situation(facts(content))))
+    shown = data(resume_report(team_state(facts(content))))
     (one,) = shown["escalations"]
     assert (one["id"], one["holder"], one["since"]) == (
         "ESC-01-02-T1",
@@ -155,7 +155,7 @@ def test_an_escalation_names_who_is_to_answer_and_what_it_blocks() -> None:
     assert "01-02/T1" in one["blocks"]
     assert (one["question"], one["severity"]) == ("The route needs a CSRF decision", "blocking")
     assert one["owed"].startswith("Checks decision authority")
-    said = as_text(resume_report(situation(facts(content))))
+    said = as_text(resume_report(team_state(facts(content))))
     assert f"severity: blocking; next step: {one['owed']}; question: {one['question']}" in said
     assert (shown["next"]["task"], shown["next"]["waits_for"]) == ("01-02/T1", ["ESC-01-02-T1"])
     assert {
@@ -176,7 +176,7 @@ def three() -> PhaseFacts:
 
 
 def test_nobody_behind_a_closed_gate_goes_first() -> None:
-    shown = data(resume_report(situation(three())))
+    shown = data(resume_report(team_state(three())))
     assert (shown["next"]["agent"], shown["next"]["department"]) == ("ux-architect", "uiux")
     assert [(one["department"], one["waits_for"]) for one in shown["team"]] == [
         ("backend", "gate:ux-complete"), ("frontend", "gate:ux-complete"), ("uiux", None),
@@ -184,7 +184,7 @@ def test_nobody_behind_a_closed_gate_goes_first() -> None:
 
 
 def test_a_department_sees_itself_alone() -> None:
-    shown = data(resume_report(situation(three()), Audience(department=Dept.FRONTEND)))
+    shown = data(resume_report(team_state(three()), Audience(department=Dept.FRONTEND)))
     assert (shown["next"]["agent"], [one["department"] for one in shown["team"]]) == (
         "fe-architect",
         ["frontend"],
@@ -194,7 +194,7 @@ def test_a_department_sees_itself_alone() -> None:
 def test_a_department_that_has_done_its_part_is_told_so() -> None:
     content = {name: lines for name, lines in complete().items() if not name.startswith("..")}
     shown = resume_report(
-        situation(facts(content, config=THREE)), Audience(department=Dept.BACKEND)
+        team_state(facts(content, config=THREE)), Audience(department=Dept.BACKEND)
     )
     assert "next: nobody; this part of the phase is done" in as_text(shown)
 
@@ -214,19 +214,19 @@ def test_a_department_that_has_done_its_part_is_told_so() -> None:
     ],
 )
 def test_a_role_is_told_whether_it_is_its_turn(role: str, turn: bool | None) -> None:
-    text = as_text(resume_report(situation(three()), Audience(role)))
+    text = as_text(resume_report(team_state(three()), Audience(role)))
     assert (f"you: {role} has nothing to do now" in text) == (turn is False)
 
 
 @pytest.mark.proves("resume:8")
 @pytest.mark.parametrize(("role", "is_known"), [("nonsense", False), ("dev-2", True)])
 def test_who_is_no_agent_of_the_company_is_told_so(role: str, is_known: bool) -> None:
-    text = as_text(resume_report(situation(three()), Audience(role)))
+    text = as_text(resume_report(team_state(three()), Audience(role)))
     assert (f"you: {role} is not an agent of this company" in text) == (not is_known)
 
 
 def test_an_agent_whose_name_is_nearly_right_is_told_the_right_one() -> None:
-    text = as_text(resume_report(situation(three()), Audience("fe-senoir")))
+    text = as_text(resume_report(team_state(three()), Audience("fe-senoir")))
     assert "you: fe-senoir is not an agent of this company. Did you mean fe-senior?" in text
 
 
@@ -241,7 +241,7 @@ def test_every_candidate_that_is_not_committed_is_shown_with_its_reason() -> Non
         "c.jsonl": Waiting(Reason.BEING_WRITTEN),
         "d.jsonl": Missing(),
     }
-    brief = resume_report(Situation(verdicts=verdicts))
+    brief = resume_report(TeamState(verdicts=verdicts))
     text, shown = as_text(brief), data(brief)
     assert "- a.jsonl:3 at /sev: missing_key: no sev and 1 more" in text
     assert shown["held"] == [{"path": "b.jsonl", "reason": "secret"}]
@@ -255,14 +255,14 @@ def test_every_candidate_that_is_not_committed_is_shown_with_its_reason() -> Non
 @pytest.mark.proves("resume:6")
 def test_a_handoff_that_nobody_may_follow_says_why() -> None:
     text = as_text(
-        resume_report(Situation(handoff=LastHandoff("x/HANDOFF.md", "", ("no branch",))))
+        resume_report(TeamState(handoff=LastHandoff("x/HANDOFF.md", "", ("no branch",))))
     )
     assert "- x/HANDOFF.md: not accepted, its writer has to fix it" in text
 
 
 def test_a_receiver_that_stands_on_another_branch_has_to_mend_it() -> None:
     taken = LastHandoff("x/HANDOFF.md", "", ("elsewhere",), "architect", mender="executor")
-    brief = resume_report(Situation(handoff=taken))
+    brief = resume_report(TeamState(handoff=taken))
     assert "- x/HANDOFF.md: not accepted, executor has to fix it" in as_text(brief)
     assert [one["writer"] for one in data(brief)["handoffs"]] == ["architect"]
 
@@ -271,7 +271,7 @@ def test_a_receiver_that_stands_on_another_branch_has_to_mend_it() -> None:
 def test_an_accepted_handoff_says_what_its_receiver_reads_does_and_reaches() -> None:
     orders = (("required_reading", "docs/guide.md"), ("task", "T-1.md"), ("objective", "Ship it"))
     taken = LastHandoff("x/HANDOFF.md", "executor", orders=orders)
-    text = as_text(resume_report(Situation(handoff=taken)))
+    text = as_text(resume_report(TeamState(handoff=taken)))
     assert "accepted: the executor continues" in text
     assert all(value in text for _, value in orders)
 
@@ -284,12 +284,12 @@ def test_a_handoff_is_pending_until_somebody_acts(reached: HandoffStage, is_pend
     life = HandoffLifecycle(
         delivery, (StageTime(HandoffStage.DELIVERED, 5, None), StageTime(reached, 6, None))
     )
-    assert ("handoffs" in data(resume_report(Situation(lives=(life,))))) == is_pending
+    assert ("handoffs" in data(resume_report(TeamState(lives=(life,))))) == is_pending
 
 
 def test_a_commit_without_its_artifact_is_named() -> None:
     said = {"01 critique": "a" * 40, "01 security": "b" * 40, "02 qa": "c" * 40}
-    shown = data(resume_report(situation(begun(), steps_said=said)))
+    shown = data(resume_report(team_state(begun(), steps_said=said)))
     assert [one["what"] for one in shown["drift"]] == [
         f"commit {'b' * 12} claims to record security of phase 01-auth, but has no artifact of it"
     ]
@@ -304,7 +304,7 @@ def test_a_state_file_that_is_behind_is_named() -> None:
     content[".execution-state.json"] = [
         {"phase": 1, "status": "running", "step": "planning", "steps": {}}
     ]
-    found = [one["what"] for one in data(resume_report(situation(facts(content))))["drift"]]
+    found = [one["what"] for one in data(resume_report(team_state(facts(content))))["drift"]]
     assert found == [
         "state.json is behind: it says phase 1 at planning, the evidence phase 1 at implementation",
         ".execution-state.json is behind: it says planning, the evidence implementation",
@@ -313,7 +313,7 @@ def test_a_state_file_that_is_behind_is_named() -> None:
 
 def test_what_could_not_be_looked_at_is_said_in_the_first_lines() -> None:
     brief = resume_report(
-        Situation(trouble=("bad_config: torn",), obstacle=Reason.MERGE_IN_PROGRESS)
+        TeamState(trouble=("bad_config: torn",), obstacle=Reason.MERGE_IN_PROGRESS)
     )
     assert "stop: bad_config: torn" in as_text(brief).splitlines()
     assert data(brief)["now"]["obstacle"] == "merge_in_progress"
@@ -328,7 +328,7 @@ def test_no_text_of_an_agent_reaches_the_reader_unescaped() -> None:
     finding = Finding(Reason.MISSING_KEY, evil, message=evil)
     text = as_text(
         resume_report(
-            situation(
+            team_state(
                 facts(content), verdicts={evil: Rejected((finding,))}, drift=(evil,), branch=evil
             )
         )
@@ -369,7 +369,7 @@ def test_a_brief_is_cut_at_whole_sections_and_never_exceeds_its_budget() -> None
 
 
 def test_contexts_that_were_compiled_anew_are_named() -> None:
-    assert data(resume_report(Situation(contexts=("a/.ctx-dev.toon",))))["contexts"] == [
+    assert data(resume_report(TeamState(contexts=("a/.ctx-dev.toon",))))["contexts"] == [
         {"path": "a/.ctx-dev.toon"}
     ]
 
@@ -386,7 +386,7 @@ def test_the_advised_budget_shows_all() -> None:
 
 
 def test_what_nobody_can_do_without_stays_whatever_the_budget() -> None:
-    short = cut(resume_report(situation(begun("01-02.summary.jsonl"))), 1, as_text)
+    short = cut(resume_report(team_state(begun("01-02.summary.jsonl"))), 1, as_text)
     assert [one.key for one in short] == ["now", "next", "left_out"]
 
 
@@ -404,4 +404,4 @@ def test_the_order_in_which_artifacts_arrived_changes_no_byte() -> None:
     there, back = (
         facts(dict(items), config=CONFIG) for items in (content.items(), reversed(content.items()))
     )
-    assert as_text(resume_report(situation(there))) == as_text(resume_report(situation(back)))
+    assert as_text(resume_report(team_state(there))) == as_text(resume_report(team_state(back)))

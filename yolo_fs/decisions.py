@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.records import keeps_records
-from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.evidence.facts import PhaseFacts, plans_of
@@ -115,7 +115,7 @@ def assign(facts: PhaseFacts, task: str, agent: str) -> dict[str, str]:
     }
 
 
-def supersede(place: Place, record: str, agent: str) -> dict[str, str]:
+def supersede(place: ArtifactPath, record: str, agent: str) -> dict[str, str]:
     """Return the fields with which a writer of an artifact permits the removal of a record.
 
     Raises:
@@ -134,7 +134,7 @@ def supersede(place: Place, record: str, agent: str) -> dict[str, str]:
 
 
 def _check_department(facts: PhaseFacts, department: str) -> None:
-    departments = [dept.value for dept in facts.switches.departments]
+    departments = [dept.value for dept in facts.options.departments]
     if department not in departments:
         raise YoloError(
             Reason.UNKNOWN_NAME,

@@ -259,7 +259,7 @@ def phase(case: Mapping[str, Any]) -> PhaseFacts:
         content["fe-architecture.toon"] = [{"tech_decisions": ["React"]}]
     found = facts(content, config=config, signed_off="c" * 40 if case.get("complete") else "")
     at_s = int(START.timestamp())
-    return replace(found, filed=tuple(one._replace(at_s=at_s) for one in found.filed))
+    return replace(found, committed=tuple(one._replace(at_s=at_s) for one in found.committed))
 
 
 def verdicts(case: Mapping[str, Any]) -> dict[str, Verdict]:

@@ -16,7 +16,7 @@ from yolo_fs.artifacts.examine import (
 )
 from yolo_fs.artifacts.export import all_schemas
 from yolo_fs.artifacts.table import ARCHITECTURE_SECTIONS, ARTIFACTS, GRADES, Check
-from yolo_fs.artifacts.verdicts import Place, PlanFacts, Surroundings
+from yolo_fs.artifacts.verdicts import ArtifactPath, PlanFacts, Surroundings
 from yolo_fs.core.reasons import Grade, Reason
 from yolo_fs.schemas.layout import Record, Strictness
 
@@ -35,13 +35,15 @@ TASK: dict[str, Any] = {
 FIRST_WAVE = {"01-01": PlanFacts(1, ())}
 
 
-def place(name: str, phase: str = "01-auth") -> Place:
+def place(name: str, phase: str = "01-auth") -> ArtifactPath:
     found = classify(f".yolo-planning/phases/{phase}/{name}")
     assert found is not None
     return found
 
 
-def reasons(where: Place, *lines: dict[str, Any], **around: Any) -> list[tuple[Reason, int, str]]:
+def reasons(
+    where: ArtifactPath, *lines: dict[str, Any], **around: Any
+) -> list[tuple[Reason, int, str]]:
     records = [Record(number, line) for number, line in enumerate(lines, 1)]
     return [
         (fault.reason, line, fault.at)

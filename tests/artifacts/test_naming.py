@@ -10,7 +10,7 @@ import pytest
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.naming import spellings_of, subject_of, trailers_of
 from yolo_fs.artifacts.table import ARTIFACTS
-from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.core.ids import GRAMMAR, Subject, read_scope
 from yolo_fs.schemas.layout import Record
 
@@ -22,7 +22,7 @@ def subject(name: str, *lines: dict[str, Any], home: str = PHASE) -> str:
     return subject_of(place_of(home + name), records(*lines), ())
 
 
-def place_of(path: str) -> Place:
+def place_of(path: str) -> ArtifactPath:
     place = classify(path)
     assert place is not None
     return place

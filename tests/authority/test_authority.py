@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.phases import filed
+from tests.support.phases import committed
 from yolo_fs.authority.actors import BRING, find_actor, meant_by, reports_to, superiors
 from yolo_fs.authority.authority import decisions_out_of_lane, may_decide, may_use
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Level, Reason, YoloError
-from yolo_fs.evidence.facts import PhaseFacts, Switches
+from yolo_fs.evidence.facts import PhaseFacts, WorkflowOptions
 from yolo_fs.protocol.authority import AUTHORITY_BY_ROLE
 from yolo_fs.protocol.departments import Dept, Mode, Role
 from yolo_fs.protocol.roster import ROSTER
@@ -195,7 +195,9 @@ def test_the_way_up_is_the_primary_chain(mode: Mode, chain: list[str]) -> None:
 
 def found(*lines: dict[str, Any]) -> list[tuple[str, int, str, Level]]:
     facts = PhaseFacts(
-        PhaseId("01", "auth"), (filed("decisions.jsonl", list(lines)),), Switches(Config())
+        PhaseId("01", "auth"),
+        (committed("decisions.jsonl", list(lines)),),
+        WorkflowOptions(Config()),
     )
     return [(one.reason, one.line, one.hint, one.level) for one in decisions_out_of_lane(facts)]
 

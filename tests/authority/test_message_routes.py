@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from tests.support.phases import filed
+from tests.support.phases import committed
 from tests.support.settings import config_from
 from yolo_fs.authority.actors import Actor, find_actor
 from yolo_fs.authority.message_routes import may_send, message_findings, routes_broken
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Reason
-from yolo_fs.evidence.facts import PhaseFacts, Switches
+from yolo_fs.evidence.facts import PhaseFacts, WorkflowOptions
 from yolo_fs.protocol.departments import Dept, Mode, Role
 from yolo_fs.schemas.messages.catalogue import MESSAGES
 
-BACKEND = Switches(config_from({}))
+BACKEND = WorkflowOptions(config_from({}))
 SPEC = Path(__file__).parents[2] / "fixtures/spec"
 
 # --- with a message ---
@@ -115,7 +115,9 @@ def test_a_refused_message_is_told_its_way(
 @pytest.mark.proves("000:394b")
 def test_messages_of_teammates_are_refused_in_task_mode() -> None:
     dev, lead = find_actor("dev"), find_actor("lead")
-    task, teammate = (Switches(config_from({"team_mode": mode})) for mode in ("task", "teammate"))
+    task, teammate = (
+        WorkflowOptions(config_from({"team_mode": mode})) for mode in ("task", "teammate")
+    )
     assert not may_send(dev, lead, "task_claim", task).allowed
     assert may_send(dev, lead, "task_claim", teammate).allowed
 
@@ -125,8 +127,8 @@ def test_progress_is_sent_by_the_lead_of_one_department_and_read_from_the_files_
     None
 ):
     lead, go = find_actor("lead"), find_actor("go.md")
-    assert may_send(lead, go, "phase_progress", Switches(config_from({}))).allowed
-    several = Switches(config_from({"departments": {"frontend": True}}))
+    assert may_send(lead, go, "phase_progress", WorkflowOptions(config_from({}))).allowed
+    several = WorkflowOptions(config_from({"departments": {"frontend": True}}))
     answer = may_send(lead, go, "phase_progress", several)
     assert not answer.allowed and ".dept-status-{dept}.json" in answer.rule
     assert answer.ask == ("yolo-fs dept update",)
@@ -138,8 +140,8 @@ def test_progress_is_sent_by_the_lead_of_one_department_and_read_from_the_files_
 def broken(
     name: str, *lines: dict[str, Any], mode: dict[str, Any] | None = None
 ) -> list[tuple[str, int, str, str]]:
-    switches = Switches(config_from(mode or {}))
-    facts = PhaseFacts(PhaseId("01", "auth"), (filed(name, list(lines)),), switches)
+    options = WorkflowOptions(config_from(mode or {}))
+    facts = PhaseFacts(PhaseId("01", "auth"), (committed(name, list(lines)),), options)
     return [(one.reason, one.line, one.at, one.expected) for one in routes_broken(facts)]
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli.test_own_verbs import all_verbs
 from tests.security.doors import Door, rows_of
-from tests.security.place import Place
+from tests.security.place import ArtifactPath
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Exit
 from yolo_fs.protocol.verbs import (
@@ -34,64 +34,64 @@ LAST = ("setup", "hooks uninstall", "team leave", "uninstall")
 """Verbs that take away what the others look at."""
 
 
-def of_place(place: Place) -> Path:
+def of_place(place: ArtifactPath) -> Path:
     return place.root
 
 
-def hide_repository(place: Place) -> None:
+def hide_repository(place: ArtifactPath) -> None:
     shutil.move(place.root / ".git", place.outside / "git")
 
 
-def remove_tree(place: Place) -> None:
+def remove_tree(place: ArtifactPath) -> None:
     shutil.rmtree(place.root / ".yolo-planning")
 
 
-def break_branch(place: Place) -> None:
+def break_branch(place: ArtifactPath) -> None:
     (place.root / ".git/refs/heads/main").write_text("0" * 39 + "\n")
 
 
-def empty_head(place: Place) -> None:
+def empty_head(place: ArtifactPath) -> None:
     (place.root / ".git/HEAD").write_text("")
 
 
-def empty_index(place: Place) -> None:
+def empty_index(place: ArtifactPath) -> None:
     (place.root / ".git/index").write_text("")
 
 
-def lose_objects(place: Place) -> None:
+def lose_objects(place: ArtifactPath) -> None:
     for path in (place.root / ".git/objects").rglob("*"):
         if path.is_file():
             path.unlink()
 
 
-def lock_index(place: Place) -> None:
+def lock_index(place: ArtifactPath) -> None:
     (place.root / ".git/index.lock").write_text("")
 
 
-def link_own_folder(place: Place) -> None:
+def link_own_folder(place: ArtifactPath) -> None:
     shutil.rmtree(place.root / ".git/yolo-fs")
     (place.root / ".git/yolo-fs").symlink_to(place.outside)
 
 
-def break_configuration(place: Place) -> None:
+def break_configuration(place: ArtifactPath) -> None:
     (place.root / ".yolo-planning/config.json").write_text("{")
 
 
-def break_users_configuration(place: Place) -> None:
+def break_users_configuration(place: ArtifactPath) -> None:
     (place.home / ".config/yolo-fs/config.json").write_text("{")
 
 
-def damage_artifacts(place: Place) -> None:
+def damage_artifacts(place: ArtifactPath) -> None:
     for path in (place.root / ".yolo-planning").rglob("*.json*"):
         path.write_bytes(b"\xff\x00")
 
 
-def damage_databases(place: Place) -> None:
+def damage_databases(place: ArtifactPath) -> None:
     for path in (place.root / ".git/yolo-fs").rglob("*.db"):
         path.write_bytes(b"x" * 5000)
 
 
-TROUBLES: Mapping[str, Callable[[Place], object]] = {
+TROUBLES: Mapping[str, Callable[[ArtifactPath], object]] = {
     "peace": of_place,
     **{
         each.__name__: each
@@ -104,8 +104,8 @@ TROUBLES: Mapping[str, Callable[[Place], object]] = {
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    made = Place(tmp_path_factory.mktemp("exits") / "place")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArtifactPath]:
+    made = ArtifactPath(tmp_path_factory.mktemp("exits") / "place")
     made.make()
     made.keep("peace")
     yield made
@@ -121,7 +121,7 @@ def tried() -> list[str]:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_a_verb_ends_with_a_code_of_its_row_whatever_is_wrong(
-    trouble: str, place: Place, monkeypatch: pytest.MonkeyPatch
+    trouble: str, place: ArtifactPath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.put_back("peace")
     TROUBLES[trouble](place)

@@ -185,7 +185,7 @@ def commits_of(root: Path) -> set[str]:
     """Return the commits that gave each artifact its content, as far as they are known."""
     with Repository(str(root)) as repository:
         (facts,) = FactsReader(repository, load(repository.root)).facts(repository.head().tip)
-    return {one.commit for one in facts.filed}
+    return {one.commit for one in facts.committed}
 
 
 @pytest.mark.parametrize("how", ["--filter=blob:none", "--depth=1"])

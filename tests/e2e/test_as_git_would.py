@@ -26,7 +26,7 @@ LINE = (
 )
 
 
-class Place:
+class ArtifactPath:
     """A repository with one phase, and a home of its own."""
 
     def __init__(self, root: Path):
@@ -47,7 +47,7 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArtifactPath:
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
@@ -55,7 +55,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     for name in ("GIT_CONFIG_GLOBAL", "GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"):
         monkeypatch.delenv(name, raising=False)
     (home / ".gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@example.org\n")
-    made = Place(tmp_path / "r")
+    made = ArtifactPath(tmp_path / "r")
     subprocess.run(["git", "init", "-q", "-b", "main", str(made.root)], check=True)
     (made.root / ".yolo-planning/phases/01-login").mkdir(parents=True)
     (made.root / "README").write_text("words\n")
@@ -64,7 +64,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return made
 
 
-def test_an_artifact_that_is_executable_on_the_branch_stays_so(place: Place) -> None:
+def test_an_artifact_that_is_executable_on_the_branch_stays_so(place: ArtifactPath) -> None:
     place.write("one").chmod(0o755)
     place.git("add", CRITIQUE)
     place.git("commit", "-q", "-m", "docs(01): critique and gap analysis")
@@ -79,7 +79,7 @@ def test_an_artifact_that_is_executable_on_the_branch_stays_so(place: Place) -> 
 
 @pytest.mark.parametrize(("is_looked_at", "mode"), [("true", b"100755 "), ("false", b"100644 ")])
 def test_a_new_artifact_has_the_mode_that_git_add_would_give_it(
-    place: Place, is_looked_at: str, mode: bytes
+    place: ArtifactPath, is_looked_at: str, mode: bytes
 ) -> None:
     place.git("config", "core.fileMode", is_looked_at)
     place.write("one").chmod(0o755)
@@ -90,7 +90,7 @@ def test_a_new_artifact_has_the_mode_that_git_add_would_give_it(
     assert place.git("status", "--porcelain", "--", CRITIQUE) == b""
 
 
-def test_an_artifact_that_is_no_longer_executable_is_committed_so(place: Place) -> None:
+def test_an_artifact_that_is_no_longer_executable_is_committed_so(place: ArtifactPath) -> None:
     file = place.write("one")
     for mode, expected in ((0o755, b"100755 "), (0o644, b"100644 "), (0o755, b"100755 ")):
         file.write_text(LINE.format(oct(mode)))
@@ -102,7 +102,7 @@ def test_an_artifact_that_is_no_longer_executable_is_committed_so(place: Place) 
 
 
 def test_author_and_committer_of_the_environment_are_those_of_the_commit(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: ArtifactPath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {
         "GIT_AUTHOR_NAME": "Alice",
@@ -123,7 +123,7 @@ def test_author_and_committer_of_the_environment_are_those_of_the_commit(
     assert place.git("log", "-1", "--format=%an", "--", CRITIQUE) == b"Ada"
 
 
-def test_the_author_that_the_configuration_names_is_the_author(place: Place) -> None:
+def test_the_author_that_the_configuration_names_is_the_author(place: ArtifactPath) -> None:
     place.git("config", "author.name", "Alice")
     place.write("one")
     place.commit()
@@ -150,7 +150,7 @@ def test_a_name_that_is_set_while_the_daemon_runs_counts_from_the_next_commit(
     assert committed_by(3) == "branch@example.org countess@example.org"
 
 
-def test_a_name_in_another_encoding_is_that_of_git_byte_for_byte(place: Place) -> None:
+def test_a_name_in_another_encoding_is_that_of_git_byte_for_byte(place: ArtifactPath) -> None:
     config = (
         "[user]\n\tname = Jörg\n\temail = j@example.org\n[i18n]\n\tcommitEncoding = ISO-8859-1\n"
     )
@@ -173,7 +173,7 @@ def test_a_name_in_another_encoding_is_that_of_git_byte_for_byte(place: Place) -
 
 @pytest.mark.parametrize(("shared", "mode"), [("0660", 0o440), ("0640", 0o440), ("0664", 0o444)])
 def test_packs_have_the_permissions_that_the_repository_shares(
-    place: Place, shared: str, mode: int
+    place: ArtifactPath, shared: str, mode: int
 ) -> None:
     place.git("config", "core.sharedRepository", shared)
     place.write("one")
@@ -195,7 +195,7 @@ def _can_be_another() -> bool:
 
 
 @pytest.mark.skipif(not _can_be_another(), reason="needs root, and unshare(1)")
-def test_an_index_that_belongs_to_somebody_else_holds_nothing_up(place: Place) -> None:
+def test_an_index_that_belongs_to_somebody_else_holds_nothing_up(place: ArtifactPath) -> None:
     os.chown(place.root / ".git/index", 5001, 5001)
     place.write("one")
     command = [sys.executable, "-m", "yolo_fs", "run", "--once", "-C", str(place.root)]

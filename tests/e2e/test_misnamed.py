@@ -16,7 +16,7 @@ from tests.e2e.daemon import Daemon, Event
 from tests.e2e.repo import Repo
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.git.repository import Repository
-from yolo_fs.survey.surveyor import misnamed_files
+from yolo_fs.scanning.scanner import misnamed_files
 from yolo_fs.workspace.settings import load
 
 FOLDER = ".yolo-planning/phases/01-auth"

@@ -12,7 +12,7 @@ import pytest
 from yolo_fs.artifacts.verdicts import Accepted
 from yolo_fs.cli.main import run
 from yolo_fs.git.repository import Repository
-from yolo_fs.survey.surveyor import Surveyor
+from yolo_fs.scanning.scanner import Scanner
 from yolo_fs.workspace.settings import load
 
 PHASE = ".yolo-planning/phases/01-auth"
@@ -100,8 +100,8 @@ def test_who_looks_at_one_plan_alone_knows_that_the_other_is_refused(root: Path)
     (root / path).write_text(plan(2))
     with Repository(str(root)) as repository:
         settings = load(repository.root).without_patience
-        with Surveyor(repository, settings) as surveyor:
-            assert isinstance(surveyor.survey([path]).seen[path].seen.verdict, Accepted)
+        with Scanner(repository, settings) as scanner:
+            assert isinstance(scanner.scan([path]).seen[path].seen.verdict, Accepted)
 
 
 def _all_needed_by(plan: int) -> set[int]:

@@ -25,7 +25,7 @@ from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.examine import examine
 from yolo_fs.artifacts.export import BEYOND_JSON_SCHEMA
 from yolo_fs.artifacts.table import ARTIFACTS, MergeStrategy, by_kind
-from yolo_fs.artifacts.verdicts import Place, PlanFacts, Surroundings
+from yolo_fs.artifacts.verdicts import ArtifactPath, PlanFacts, Surroundings
 from yolo_fs.cli import hook_fast
 from yolo_fs.core.reasons import Level, Reason, errors
 from yolo_fs.schemas.base import check
@@ -170,7 +170,7 @@ def _examine(kind: Kind, records: Sequence[Record]) -> None:
 
 
 @cache
-def _place_of(kind: Kind) -> Place | None:
+def _place_of(kind: Kind) -> ArtifactPath | None:
     artifact = artifact_of(kind)
     return (
         classify(f".yolo-planning/phases/01-auth/{artifact.file.format_map(_GAPS)}")

@@ -12,7 +12,7 @@ from tests.support.settings import config_from
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Finding, Level, Reason
-from yolo_fs.evidence.facts import Filed, PhaseFacts
+from yolo_fs.evidence.facts import CommittedArtifact, PhaseFacts
 from yolo_fs.handoffs.contents import faults_of_handoffs, handoff_into
 
 CONFIG = config_from(
@@ -199,24 +199,26 @@ def test_a_handoff_that_does_not_pass_is_left_to_the_validator() -> None:
 def spoil(before: PhaseFacts, name: str) -> PhaseFacts:
     """Return the facts with one artifact that is committed and invalid, and whose lines may be anything."""
     anything = ({"id": ["x"], "status": {}, "endpoints": 7, "artifacts": 3},)
-    filed = tuple(
-        Filed(one.place, anything, valid=False) if one.place.name == name else one
-        for one in before.filed
+    committed = tuple(
+        CommittedArtifact(one.place, anything, valid=False) if one.place.name == name else one
+        for one in before.committed
     )
-    return PhaseFacts(before.phase, filed, before.switches, before.commits)
+    return PhaseFacts(before.phase, committed, before.options, before.commits)
 
 
 # --- into the next phase ---
 
 
-def leading(path: str, to_phase: str, **more: Any) -> Filed:
+def leading(path: str, to_phase: str, **more: Any) -> CommittedArtifact:
     place = classify(f".yolo-planning/phases/{path}/phase-handoff.jsonl")
     assert place is not None
-    return Filed(place, (PHASE_HANDOFF | {"to_phase": to_phase},), **({"valid": True} | more))
+    return CommittedArtifact(
+        place, (PHASE_HANDOFF | {"to_phase": to_phase},), **({"valid": True} | more)
+    )
 
 
 @pytest.mark.parametrize(
-    ("filed", "answer"),
+    ("committed", "answer"),
     [
         ([], ""),
         ([leading("01-auth", "02")], "01-auth"),
@@ -226,9 +228,11 @@ def leading(path: str, to_phase: str, **more: Any) -> Filed:
         ([leading("00-setup", "02"), leading("01-auth", "02")], "01-auth"),
     ],
 )
-def test_the_handoff_into_a_phase_is_the_one_that_names_it(filed: list[Filed], answer: str) -> None:
+def test_the_handoff_into_a_phase_is_the_one_that_names_it(
+    committed: list[CommittedArtifact], answer: str
+) -> None:
     expected = f".yolo-planning/phases/{answer}/phase-handoff.jsonl" if answer else ""
-    assert handoff_into(PhaseId("02", "login"), filed) == expected
+    assert handoff_into(PhaseId("02", "login"), committed) == expected
 
 
 @pytest.mark.parametrize("change", [lambda lines: lines.clear(), lambda lines: lines.append({})])

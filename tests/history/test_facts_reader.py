@@ -75,7 +75,7 @@ def test_what_artifacts_say_is_read_once_for_all_processes(
 ) -> None:
     in_every_form(team)
     before = facts_of(team, keep=True)
-    assert {one.valid for phase in before for one in phase.filed} == {True, False}
+    assert {one.valid for phase in before for one in phase.committed} == {True, False}
     monkeypatch.setattr(ArtifactReader, "_parse", refuse)
     assert facts_of(team) == before
 
@@ -585,7 +585,7 @@ def in_force(team: Team, commit: str = "") -> dict[str, tuple[str, ...]]:
         phases = FactsReader(repository, load(repository.root)).facts(commit or team.head())
         return {
             f"{each.phase}": tuple(
-                sorted({one.place.folder for one in each.filed if one.place.phase})
+                sorted({one.place.folder for one in each.committed if one.place.phase})
             )
             for each in phases
         }

@@ -783,7 +783,7 @@ def test_what_spoke_against_a_phase_is_not_unsaid_by_removing_it(tmp_path: Path,
     puts(one, {name: said(known)})
     held = one.phase()
     assert turn_of(held) != SIGNS_OFF
-    assert [filed.place.name for filed in held.facts.filed if not filed.valid] == []
+    assert [artifact.place.name for artifact in held.facts.committed if not artifact.valid] == []
     git(one.root, "rm", "-q", f"{FOLDER}/{name}")
     git(one.root, "commit", "-q", "-m", "chore: tidy")
     phase = one.phase()

@@ -134,9 +134,9 @@ def test_the_owner_signs_no_verdict_that_came_after_the_sign_off_or_beside_it(
     }
     known = facts(content, config=config_from(TWO))
     places = {"po-qa-verdict.jsonl": verdict_at, "owner-signoff.jsonl": 2}
-    filed = tuple(one._replace(position=places[one.place.name]) for one in known.filed)
+    committed = tuple(one._replace(position=places[one.place.name]) for one in known.committed)
     says = "owner-signoff.jsonl is older than po-qa-verdict.jsonl"
-    lacks = owner_lacks(replace(known, filed=filed, unseen=unseen))
+    lacks = owner_lacks(replace(known, committed=committed, unseen=unseen))
     assert lacks == (says if is_older else "")
 
 

@@ -16,7 +16,7 @@ from tests.support import phases
 from tests.support.settings import config_from
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.core.json_form import to_json
-from yolo_fs.evidence.facts import Filed, PhaseFacts, Switches, Version, Work
+from yolo_fs.evidence.facts import CommittedArtifact, PhaseFacts, Version, Work, WorkflowOptions
 from yolo_fs.loops.facts import Loop, LoopFacts, LoopProgress
 from yolo_fs.loops.rounds import loops
 from yolo_fs.protocol.gates import METRICS
@@ -42,11 +42,11 @@ def facts_of(case: dict[str, Any]) -> LoopFacts:
         else:
             version = Version(tuple(event["lines"]), at_s, order, order)
             versions[path_of(event["file"])].append(version)
-    switches = Switches(config_from(case.get("config", {})))
+    options = WorkflowOptions(config_from(case.get("config", {})))
     facts = PhaseFacts(
         phases.PHASE,
         tuple(latest(path, found[-1]) for path, found in versions.items()),
-        switches,
+        options,
         versions=dict(versions),
         work=tuple(work),
     )
@@ -62,10 +62,10 @@ def path_of(name: str) -> str:
     return f".yolo-planning/{name[6:]}" if name.startswith("../../") else f"{phases.FOLDER}/{name}"
 
 
-def latest(path: str, version: Version) -> Filed:
+def latest(path: str, version: Version) -> CommittedArtifact:
     place = classify(path)
     assert place is not None, path
-    return Filed(
+    return CommittedArtifact(
         place, version.lines, valid=True, commit="c", at_s=version.at_s, position=version.position
     )
 

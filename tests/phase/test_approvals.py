@@ -97,8 +97,8 @@ def test_what_was_signed_off_before_the_gate_was_switched_on_stays_so() -> None:
     config = config_from({"security_audit": True, "approval_gates": {"security_warn": True}})
     content = complete() | {"security-audit.jsonl": [{"r": "WARN"}]}
     found = facts(content, config=config, signed_off="c" * 40, signed_off_at=99)
-    placed = tuple(one._replace(position=7) for one in found.filed)
-    assert Phase(replace(found, filed=placed)).is_complete
+    placed = tuple(one._replace(position=7) for one in found.committed)
+    assert Phase(replace(found, committed=placed)).is_complete
 
 
 MANUAL = config_from({"security_audit": True, "approval_gates": {"manual_qa": True}})
@@ -143,8 +143,10 @@ def test_what_a_test_by_hand_has_found_is_taken_up_by_qa_and_then_tested_again(
 ) -> None:
     positions = {"manual-qa.jsonl": tested_at}
     found = facts(VERIFIED | {"manual-qa.jsonl": [{"r": "FAIL"}]}, config=MANUAL)
-    placed = tuple(one._replace(position=positions.get(one.place.name, 7)) for one in found.filed)
-    asked = turn(Phase(replace(found, filed=placed)))
+    placed = tuple(
+        one._replace(position=positions.get(one.place.name, 7)) for one in found.committed
+    )
+    asked = turn(Phase(replace(found, committed=placed)))
     assert (asked.agent, asked.sentence) == (agent, sentence)
 
 
@@ -156,9 +158,9 @@ def test_an_approval_on_a_branch_beside_the_verdict_has_not_seen_it() -> None:
     (decided,) = phase.facts.versions[path]
     placed = tuple(
         one._replace(position=2) if one.place.name == "code-review.jsonl" else one
-        for one in phase.facts.filed
+        for one in phase.facts.committed
     )
     versions = {**phase.facts.versions, path: (decided._replace(position=3),)}
-    on_one_line = replace(phase.facts, filed=placed, versions=versions)
+    on_one_line = replace(phase.facts, committed=placed, versions=versions)
     assert turn(Phase(on_one_line)).agent == "qa"
     assert turn(Phase(replace(on_one_line, unseen={3: frozenset({2})}))).agent == "user"

@@ -86,10 +86,10 @@ def test_a_verdict_that_its_own_evidence_contradicts_opens_nothing_and_says_so(
 def test_what_contradicted_itself_at_the_sign_off_is_signed_with_it(name: str) -> None:
     lines = [*APPROVED, GRAVE] if name.startswith("code") else [{"r": "PASS", "lint": {"err": 2}}]
     known = facts(complete() | {name: lines}, signed_off="0" * 40, signed_off_at=7)
-    verdict = next(one for one in known.filed if one.place.name == name)
+    verdict = next(one for one in known.committed if one.place.name == name)
 
-    assert Phase(known.with_filed(verdict._replace(position=7))).is_complete
-    assert not Phase(known.with_filed(verdict._replace(position=8))).is_complete
+    assert Phase(known.with_committed(verdict._replace(position=7))).is_complete
+    assert not Phase(known.with_committed(verdict._replace(position=8))).is_complete
 
 
 def test_a_failed_gate_of_the_phase_is_the_leads_before_qa_begins() -> None:
@@ -167,8 +167,8 @@ def test_a_closed_gate_keeps_the_sign_off_open_and_is_named() -> None:
 def torn(name: str, **more: Any) -> Phase:
     """Return a phase in which a file was torn after everything else was done."""
     known = facts(complete() | {name: []}, **more)
-    spoilt = next(one for one in known.filed if one.place.name == name)
-    return Phase(known.with_filed(spoilt._replace(valid=False, lines=())))
+    spoilt = next(one for one in known.committed if one.place.name == name)
+    return Phase(known.with_committed(spoilt._replace(valid=False, lines=())))
 
 
 TURBO = config_from({"effort": "turbo", "security_audit": False})
@@ -198,9 +198,9 @@ def test_what_nobody_can_read_holds_the_step_that_rests_on_it_also_where_a_rule_
 def test_what_could_not_be_read_at_the_sign_off_is_signed_with_it() -> None:
     before = torn("decisions.jsonl", signed_off="0" * 40, signed_off_at=7).facts
     (log,) = find_unreadable(before)
-    spoilt = next(one for one in before.filed if one.place == log)
-    assert not list(find_unreadable(before.with_filed(spoilt._replace(position=7))))
-    assert list(find_unreadable(before.with_filed(spoilt._replace(position=8))))
+    spoilt = next(one for one in before.committed if one.place == log)
+    assert not list(find_unreadable(before.with_committed(spoilt._replace(position=7))))
+    assert list(find_unreadable(before.with_committed(spoilt._replace(position=8))))
 
 
 def test_an_audit_that_was_skipped_is_not_said_to_have_passed() -> None:

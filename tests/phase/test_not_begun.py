@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.phases import complete, facts
 from yolo_fs.core.ids import PhaseId
-from yolo_fs.evidence.facts import Switches
+from yolo_fs.evidence.facts import WorkflowOptions
 from yolo_fs.phase.phase import Phase, not_begun
 from yolo_fs.progress.drift import missing_handoffs
 
@@ -20,16 +20,19 @@ PATH = ".yolo-planning/phases/01-auth/phase-handoff.jsonl"
 @pytest.mark.parametrize("to", ["02", "03"])
 def test_its_critic_receives_the_handoff_of_the_phase_before(to: str) -> None:
     before = Phase(facts(complete() | {"phase-handoff.jsonl": [HANDOFF | {"to_phase": to}]}))
-    found = not_begun(PhaseId("02", "login"), [before], before.facts.switches)
+    found = not_begun(PhaseId("02", "login"), [before], before.facts.options)
     asked = found.progress.next
     assert asked is not None and asked.agent == "critic"
     assert (PATH in asked.inputs) == (to == "02")
 
 
 def test_the_first_phase_begins_with_nothing() -> None:
-    switches = facts({}).switches
-    assert not_begun(PhaseId("01", "auth"), (), switches).facts.filed == ()
-    assert not_begun(PhaseId("01", "auth"), (), Switches(switches.config)).progress.next is not None
+    options = facts({}).options
+    assert not_begun(PhaseId("01", "auth"), (), options).facts.committed == ()
+    assert (
+        not_begun(PhaseId("01", "auth"), (), WorkflowOptions(options.config)).progress.next
+        is not None
+    )
 
 
 @pytest.mark.proves("000:715")

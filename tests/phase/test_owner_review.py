@@ -26,7 +26,7 @@ def phase(workflow: str, **review: Any) -> Phase:
 
 
 def waves_in(found: Phase) -> list[list[str]]:
-    return [list(map(str, wave.departments)) for wave in waves(dispatched(found.facts.switches))]
+    return [list(map(str, wave.departments)) for wave in waves(dispatched(found.facts.options))]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_the_order_of_the_owner_moves_the_waves(
 def test_a_department_that_is_not_needed_is_asked_for_nothing(workflow: str) -> None:
     found = phase(workflow, departments_needed=["backend"])
     assert [one.department for one in found.progress.departments] == ["backend"]
-    assert not found.facts.switches.several_departments
+    assert not found.facts.options.several_departments
     assert {str(one) for one in found.free_departments} == {"backend"}
     assert not any("ux" in gate.name for gate in found.gates)
     two = phase(workflow, departments_needed=["backend", "frontend"])
@@ -75,7 +75,7 @@ def test_a_department_that_is_not_needed_stays_so_under_the_configuration_of_the
     found = phase("parallel", departments_needed=["backend"])
     three = {"departments": dict.fromkeys(ALL, True), "department_workflow": "parallel"}
     judged = _under(found, config_from(three | {"effort": "turbo"}))
-    assert judged.facts.switches.config.effort == "turbo"
+    assert judged.facts.options.config.effort == "turbo"
     assert [one.department for one in judged.progress.departments] == ["backend"]
 
 

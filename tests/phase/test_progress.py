@@ -285,8 +285,10 @@ def test_a_task_that_a_plan_gets_after_its_summary_is_still_to_be_done() -> None
 
     def placed(plan_at: int, summary_at: int) -> PhaseStatus:
         at = {"01-02.plan.jsonl": plan_at, "01-02.summary.jsonl": summary_at}
-        moved = (one for one in known.filed if one.place.name in at)
-        return fold(known.with_filed(*(one._replace(position=at[one.place.name]) for one in moved)))
+        moved = (one for one in known.committed if one.place.name in at)
+        return fold(
+            known.with_committed(*(one._replace(position=at[one.place.name]) for one in moved))
+        )
 
     late = placed(9, 8).departments[0]
     assert late.plans[1].missing == (
@@ -320,8 +322,10 @@ def test_a_task_that_takes_the_place_of_a_done_one_is_still_to_be_done(
     commits = {name: each._replace(subject=subject) for name, each in COMMITS.items()}
     known = facts(content, commits=commits)
     at = {"01-02.plan.jsonl": 9, "01-02.summary.jsonl": 8}
-    moved = (one for one in known.filed if one.place.name in at)
-    status = fold(known.with_filed(*(one._replace(position=at[one.place.name]) for one in moved)))
+    moved = (one for one in known.committed if one.place.name in at)
+    status = fold(
+        known.with_committed(*(one._replace(position=at[one.place.name]) for one in moved))
+    )
     plan = status.departments[0].plans[1]
     assert plan.is_done is is_done
     if not is_done:

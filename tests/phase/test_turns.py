@@ -345,13 +345,13 @@ def failed_by(file: str, *, worked_at: int) -> Phase:
         work=(Work("01-02", 3600, worked_at, frozenset({"src/login.ts"})),),
         versions={path: (Version((result,), 50, 5, 5),)},
     )
-    filed = (
+    committed = (
         one._replace(position=5, at_s=50)
         if one.place.name.startswith("integration")
         else one._replace(position=2, at_s=20)
-        for one in known.filed
+        for one in known.committed
     )
-    return Phase(replace(known, filed=tuple(filed)))
+    return Phase(replace(known, committed=tuple(committed)))
 
 
 @pytest.mark.parametrize(

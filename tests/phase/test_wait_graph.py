@@ -20,7 +20,7 @@ from tests.support.settings import config_from
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.examine import shape_faults
 from yolo_fs.core.reasons import errors
-from yolo_fs.evidence.facts import Filed, PhaseFacts, Switches, plans_of
+from yolo_fs.evidence.facts import CommittedArtifact, PhaseFacts, WorkflowOptions, plans_of
 from yolo_fs.phase import waits
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.waits import Alarm, Deadlock, Orphan, Wait, cycles, orphans, suppliers
@@ -40,17 +40,19 @@ def read(case: Path) -> PhaseFacts:
     config = case / "config.json"
     said = json.loads(config.read_text()) if config.exists() else {}
     files = [file for file in case.iterdir() if file.name not in BESIDE]
-    return PhaseFacts(phases.PHASE, tuple(map(read_artifact, files)), Switches(config_from(said)))
+    return PhaseFacts(
+        phases.PHASE, tuple(map(read_artifact, files)), WorkflowOptions(config_from(said))
+    )
 
 
-def read_artifact(file: Path) -> Filed:
+def read_artifact(file: Path) -> CommittedArtifact:
     place = classify(f"{phases.FOLDER}/{file.name}")
     assert place is not None, file
     reading = READERS[place.artifact.format](file.read_bytes(), place.path, Limits())
     faults = list(shape_faults(place.artifact, reading.records, Strictness(strict=True)))
     assert not errors(reading.findings), file
     assert not faults, file
-    return Filed(place, tuple(record.value for record in reading.records), valid=True)
+    return CommittedArtifact(place, tuple(record.value for record in reading.records), valid=True)
 
 
 def raised(facts: PhaseFacts) -> tuple[Alarm, ...]:
@@ -106,7 +108,7 @@ def test_each_alarm_of_a_phase_says_how_to_break_it(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_order_of_arrival_makes_no_difference(name: str) -> None:
     facts = read(CASES / name)
-    upside_down = PhaseFacts(facts.phase, facts.filed[::-1], facts.switches)
+    upside_down = PhaseFacts(facts.phase, facts.committed[::-1], facts.options)
     assert Phase(upside_down).waits == Phase(facts).waits
     assert raised(upside_down) == raised(facts)
 
@@ -487,7 +489,9 @@ def test_two_plans_turned_around_in_a_random_phase_are_always_named() -> None:
         facts = healthy(rng)
         plans = [rng.choice(plans_of(facts)).id for _ in range(2)]
         for one, other in (plans, plans[::-1]):
-            header: Any = next(filed for filed in facts.filed if filed.place.plan == one).lines[0]
+            header: Any = next(
+                artifact for artifact in facts.committed if artifact.place.plan == one
+            ).lines[0]
             header["d"].append(str(other))
         turned = replace(facts)  # facts never change: these are others, about the same files
         assert any(isinstance(alarm, Deadlock) for alarm in raised(turned))

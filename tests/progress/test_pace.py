@@ -21,9 +21,10 @@ def board_of(names: tuple[str, ...], config: Config = CONFIG, apart_s: int = HOU
     commits = None if len(names) == len(every) else {}
     known = facts({name: every[name] for name in names}, config=config, commits=commits)
     at = [
-        each._replace(at_s=1_000_000 + number * apart_s) for number, each in enumerate(known.filed)
+        each._replace(at_s=1_000_000 + number * apart_s)
+        for number, each in enumerate(known.committed)
     ]
-    return PhaseBoard(replace(known, filed=tuple(at)))
+    return PhaseBoard(replace(known, committed=tuple(at)))
 
 
 def pace_of(names: tuple[str, ...], config: Config = CONFIG, apart_s: int = HOUR) -> Pace:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tests.support import phases
 from tests.support.settings import config_from
-from yolo_fs.evidence.facts import PhaseFacts, SourceCommit, Switches, Version, Work
+from yolo_fs.evidence.facts import PhaseFacts, SourceCommit, Version, Work, WorkflowOptions
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, Dept
 
 DEPARTMENTS = (Dept.BACKEND, Dept.FRONTEND, Dept.UIUX)
@@ -44,10 +44,10 @@ class Ground(NamedTuple):
     is_one_number: bool
 
     @property
-    def switches(self) -> Switches:
+    def options(self) -> WorkflowOptions:
         wanted = {str(each): each in self.departments for each in DEPARTMENTS}
         more = {"department_workflow": "parallel"} if len(self.departments) > 1 else {}
-        return Switches(config_from({"departments": wanted, "security_audit": True, **more}))
+        return WorkflowOptions(config_from({"departments": wanted, "security_audit": True, **more}))
 
     def plan(self, department: Dept) -> str:
         place = 0 if self.is_one_number else self.departments.index(department)
@@ -149,7 +149,7 @@ def commit_of(department: str) -> str:
 def known_of(ground: Ground, events: Iterable[Event]) -> PhaseFacts:
     """Return what is known of a phase whose commits came in this order."""
     versions: dict[str, list[Version]] = {}
-    filed, work, changes = {}, [], []
+    committed, work, changes = {}, [], []
     commits: dict[str, SourceCommit] = {}
     tasks: dict[str, str] = {}
     signed, signed_at = "", -1
@@ -167,17 +167,17 @@ def known_of(ground: Ground, events: Iterable[Event]) -> PhaseFacts:
             tasks.setdefault(f"{event.plan}/T1", oid)
             tasks[f"{event.department} {event.plan}/T1"] = oid
             continue
-        one = phases.filed(event.path, list(event.lines))
+        one = phases.committed(event.path, list(event.lines))
         history = versions.setdefault(one.place.path, [])
         history.append(Version(one.lines, 10 * position, position, position))
-        filed[event.path] = one._replace(
+        committed[event.path] = one._replace(
             position=position, at_s=10 * position, commit=f"{position:040}"
         )
         if event.name == "state.json":
             signed, signed_at = f"{position:040}", position
-    present = tuple(filed.values())
+    present = tuple(committed.values())
     return PhaseFacts(
-        phase=phases.PHASE, filed=present, switches=ground.switches.of_phase(present), commits=commits,
+        phase=phases.PHASE, committed=present, options=ground.options.of_phase(present), commits=commits,
         task_commits=tasks, signed_off=signed, signed_off_at=signed_at, versions=versions,
-        work=tuple(work), changes=tuple(changes), at_s=10 * len(filed),
+        work=tuple(work), changes=tuple(changes), at_s=10 * len(committed),
     )  # fmt: skip

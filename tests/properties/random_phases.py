@@ -7,9 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as some
 
-from tests.support.phases import Content, complete, facts, filed
+from tests.support.phases import Content, committed, complete, facts
 from tests.support.settings import config_from
-from yolo_fs.evidence.facts import Filed, PhaseFacts
+from yolo_fs.evidence.facts import CommittedArtifact, PhaseFacts
 
 THREE = config_from(
     {
@@ -69,11 +69,13 @@ def phases(draw: some.DrawFn, *, company: bool = False) -> PhaseFacts:
     spoilt = draw(some.sets(some.integers(0, 40), max_size=3))
     return replace(
         found,
-        filed=tuple(_spoilt(one) if at in spoilt else one for at, one in enumerate(found.filed)),
+        committed=tuple(
+            _spoilt(one) if at in spoilt else one for at, one in enumerate(found.committed)
+        ),
     )
 
 
-def _spoilt(one: Filed) -> Filed:
+def _spoilt(one: CommittedArtifact) -> CommittedArtifact:
     return one._replace(valid=False)
 
 
@@ -81,7 +83,8 @@ def with_file(
     found: PhaseFacts, name: str, lines: list[dict[str, Any]], *, valid: bool = True
 ) -> PhaseFacts:
     """Return the facts with one file more, or with that file said anew."""
-    fresh = filed(name, lines)._replace(valid=valid)
+    fresh = committed(name, lines)._replace(valid=valid)
     return replace(
-        found, filed=(*(one for one in found.filed if one.place.path != fresh.place.path), fresh)
+        found,
+        committed=(*(one for one in found.committed if one.place.path != fresh.place.path), fresh),
     )

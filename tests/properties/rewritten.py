@@ -72,7 +72,7 @@ class Real(NamedTuple):
         with Repository(str(root or self.root)) as repository:
             facts_reader = FactsReader(repository, load(repository.root))
             oid = git(root or self.root, "rev-parse", commit)
-            (phase,) = facts_reader.phases(oid, self.ground.switches)
+            (phase,) = facts_reader.phases(oid, self.ground.options)
         return phase
 
 

@@ -22,7 +22,14 @@ from yolo_fs.decisions import approve
 from yolo_fs.escalations.fold import as_committed
 from yolo_fs.escalations.lines import EscalationRequest, opened, raised, resolved
 from yolo_fs.escalations.log import EscalationProgress, EscalationStage, logged
-from yolo_fs.evidence.facts import Filed, PhaseFacts, SourceCommit, Switches, Version, Work
+from yolo_fs.evidence.facts import (
+    CommittedArtifact,
+    PhaseFacts,
+    SourceCommit,
+    Version,
+    Work,
+    WorkflowOptions,
+)
 from yolo_fs.loops.facts import loop_facts
 from yolo_fs.loops.rounds import exhausted
 from yolo_fs.phase.progress import Next
@@ -85,19 +92,21 @@ class Branch:
     @property
     def phase(self) -> PhaseBoard:
         """What the protocol makes of it."""
-        filed, versions = [], {}
+        committed, versions = [], {}
         for name, known in self.files.items():
             path = f".yolo-planning/{name[6:]}" if name.startswith("../../") else f"{FOLDER}/{name}"
             place = classify(path)
             assert place is not None, path
             last = known[-1]
-            filed.append(Filed(place, last.lines, True, "c", last.at_s, last.position))
+            committed.append(
+                CommittedArtifact(place, last.lines, True, "c", last.at_s, last.position)
+            )
             versions[path] = tuple(known)
         return PhaseBoard(
             PhaseFacts(
                 PHASE,
-                tuple(filed),
-                Switches(self.config),
+                tuple(committed),
+                WorkflowOptions(self.config),
                 self.commits,
                 self.tasks,
                 versions=versions,
@@ -563,7 +572,7 @@ class Agents:
 
     def _once_for(self, name: str) -> Callable[[Dept, Next], None]:
         def done(_: Dept, asked: Next) -> None:
-            for department in Switches(self.branch.config).departments:
+            for department in WorkflowOptions(self.branch.config).departments:
                 getattr(self, name)(department, asked)
 
         return done
@@ -593,7 +602,7 @@ class Agents:
         self.chance.choice(mischief)()
 
     def _active(self) -> Dept:
-        return self.chance.choice(Switches(self.branch.config).departments)
+        return self.chance.choice(WorkflowOptions(self.branch.config).departments)
 
     def _block_a_task(self) -> None:
         department = self._active()

@@ -37,10 +37,10 @@ def passed(progress: PhaseStatus) -> set[tuple[str, str]]:
 @tried(20)
 @given(ANY, some.randoms(use_true_random=False))
 def test_the_order_of_arrival_makes_no_difference(found: PhaseFacts, chance: Any) -> None:
-    shuffled = list(found.filed)
+    shuffled = list(found.committed)
     chance.shuffle(shuffled)
     commits = dict(chance.sample(sorted(found.commits.items()), len(found.commits)))
-    other = replace(found, filed=tuple(shuffled), commits=commits)
+    other = replace(found, committed=tuple(shuffled), commits=commits)
     before, after = fold(found), fold(other)
 
     assert after == before
@@ -50,7 +50,9 @@ def test_the_order_of_arrival_makes_no_difference(found: PhaseFacts, chance: Any
 
 def test_artifacts_come_in_the_order_of_their_paths_however_they_were_listed() -> None:
     found = facts(whole(company=False))
-    plans = [one.place.path for one in replace(found, filed=found.filed[::-1]).of_kind("plan")]
+    plans = [
+        one.place.path for one in replace(found, committed=found.committed[::-1]).of_kind("plan")
+    ]
 
     assert len(plans) == 2 and plans == sorted(plans) == [
         one.place.path for one in found.of_kind("plan")
@@ -69,7 +71,7 @@ def test_the_same_facts_come_to_the_same_however_often_they_are_folded(found: Ph
 @tried(15)
 @given(ANY)
 def test_what_is_not_valid_is_no_evidence_and_holds_at_most(found: PhaseFacts) -> None:
-    without = replace(found, filed=tuple(one for one in found.filed if one.valid))
+    without = replace(found, committed=tuple(one for one in found.committed if one.valid))
     before, after = fold(without), fold(found)
 
     assert passed(after) <= passed(before)

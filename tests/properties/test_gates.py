@@ -36,12 +36,12 @@ def gates(found: PhaseFacts) -> dict[str, GateStatus]:
 @tried(20)
 @given(COMPANY)
 def test_an_open_gate_has_evidence_and_each_piece_is_committed_and_valid(found: PhaseFacts) -> None:
-    filed = {one.place.path: one for one in found.filed if one.valid}
+    committed = {one.place.path: one for one in found.committed if one.valid}
     for gate in gates(found).values():
         for path, commit in gate.evidence:
-            assert filed[path].commit == commit != ""
+            assert committed[path].commit == commit != ""
         if gate.is_open and gate.name in RESTS_ON:
-            kinds = {filed[path].place.artifact.kind for path, _ in gate.evidence}
+            kinds = {committed[path].place.artifact.kind for path, _ in gate.evidence}
             assert kinds >= RESTS_ON[gate.name]
 
 
@@ -59,9 +59,10 @@ def test_a_gate_closes_when_a_piece_of_its_evidence_goes(
             [pair for pair in gate.evidence if any(kind in pair[0] for kind in RESTS_ON[name])]
         )
     )
-    gone = replace(found, filed=tuple(one for one in found.filed if one.place.path != path))
+    gone = replace(found, committed=tuple(one for one in found.committed if one.place.path != path))
     spoilt = replace(
-        found, filed=tuple(one._replace(valid=one.place.path != path) for one in found.filed)
+        found,
+        committed=tuple(one._replace(valid=one.place.path != path) for one in found.committed),
     )
 
     assert not gates(gone)[name].is_open

@@ -24,8 +24,8 @@ from yolo_fs.phase.phase import Phase
 from yolo_fs.progress.board import board
 from yolo_fs.reports import status as reports
 from yolo_fs.reports.status import report
-from yolo_fs.survey import surveyor as kept_looks
-from yolo_fs.survey.surveyor import Surveyor
+from yolo_fs.scanning import scanner as kept_looks
+from yolo_fs.scanning.scanner import Scanner
 from yolo_fs.workspace.settings import Settings, load
 
 HISTORIES = int(os.environ.get("YOLO_HISTORIES", "2"))
@@ -155,7 +155,7 @@ DERIVED = ("_valid_by_kind", "plans", "_answers", "asks_time")
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + HISTORIES))
-def test_a_survey_that_begins_with_what_was_held_sees_what_one_sees_that_does_not(
+def test_a_scan_that_begins_with_what_was_held_sees_what_one_sees_that_does_not(
     place: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     chance = Random(seed)
@@ -170,8 +170,8 @@ def test_a_survey_that_begins_with_what_was_held_sees_what_one_sees_that_does_no
             kept_looks._HELD.clear()
             reports._SHOWN.clear()
             assert held == shown(repository, settings), f"seed {seed}"
-            with Surveyor(repository, settings) as surveyor:
-                surveyor.hold()
+            with Scanner(repository, settings) as scanner:
+                scanner.hold()
             shown(repository, settings)
             let_clock_go_on(place)
             a_turn(place, chance, commits)
@@ -187,17 +187,17 @@ def test_files_that_were_new_are_looked_at_once_more_and_then_no_more(
     later = SimpleNamespace(**vars(time) | {"time_ns": lambda: time.time_ns() + 3_600 * 10**9})
     monkeypatch.setattr(kept_looks, "time", later)
     assert answerer.follow()
-    with Repository(str(place)) as repository, Surveyor(repository, load(str(place))) as surveyor:
-        survey = surveyor.survey_all()
-        before = set(map(id, kept_looks._HELD[str(place), surveyor._place[1]][0].values()))
-    assert survey.seen
-    assert set(map(id, survey.seen.values())) <= before, "nothing is read again"
+    with Repository(str(place)) as repository, Scanner(repository, load(str(place))) as scanner:
+        scan = scanner.scan_all()
+        before = set(map(id, kept_looks._HELD[str(place), scanner._place[1]][0].values()))
+    assert scan.seen
+    assert set(map(id, scan.seen.values())) <= before, "nothing is read again"
 
 
 def shown(repository: Repository, settings: Settings) -> object:
-    """Return what a survey sees, and what a report shows of it."""
-    with Surveyor(repository, settings) as surveyor:
-        found = seen(surveyor.survey_all())
+    """Return what a scan sees, and what a report shows of it."""
+    with Scanner(repository, settings) as scanner:
+        found = seen(scanner.scan_all())
     return found, report(repository, settings).candidates
 
 
@@ -215,8 +215,8 @@ def probe_ns(probe: Path) -> int:
     return probe.stat().st_ctime_ns
 
 
-def seen(survey: kept_looks.Survey) -> list[tuple[str, object, object]]:
-    found = [(path, one.seen.verdict, one.seen.stamp) for path, one in survey.seen.items()]
+def seen(scan: kept_looks.Scan) -> list[tuple[str, object, object]]:
+    found = [(path, one.seen.verdict, one.seen.stamp) for path, one in scan.seen.items()]
     assert found == sorted(found, key=lambda one: one[0])
     return found
 

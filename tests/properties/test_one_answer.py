@@ -15,7 +15,7 @@ from tests.properties.team_at_work import Agents, Branch, random_config
 from yolo_fs.phase.progress import Next
 from yolo_fs.phase.report import Audience, PhaseReport
 from yolo_fs.progress.board import PhaseBoard
-from yolo_fs.reports.resume_report import Situation, resume_report
+from yolo_fs.reports.resume_report import TeamState, resume_report
 from yolo_fs.states.project import summary_line
 
 HISTORIES = int(os.environ.get("YOLO_HISTORIES", "150"))
@@ -34,7 +34,7 @@ def the_answer(phase: PhaseBoard) -> Next | None:
     assert (shown and (shown["agent"], shown["step"], shown["task"], shown["why"])) == (
         asked and (asked.agent, asked.step, asked.task, asked.why)
     )
-    line, brief = summary_line((phase,)), resume_report(Situation(phases=(phase,)))
+    line, brief = summary_line((phase,)), resume_report(TeamState(phases=(phase,)))
     told = next(one.lines[0] for one in brief if one.key == "next")
     if asked is None:
         assert "next: nobody" in told and ", next" not in line
@@ -44,7 +44,7 @@ def the_answer(phase: PhaseBoard) -> Next | None:
         assert f", next: {asked.sentence}" in line
         own = next(
             one
-            for one in resume_report(Situation(phases=(phase,)), Audience(asked.agent))
+            for one in resume_report(TeamState(phases=(phase,)), Audience(asked.agent))
             if one.key == "next"
         )
         assert not any("nothing to do" in text for text in own.lines)

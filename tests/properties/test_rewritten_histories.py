@@ -52,7 +52,7 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_a_history_in_git_stands_where_its_events_say(told: Told) -> None:
-    assert [one.place.name for one in told.known.facts.filed if not one.valid] == []
+    assert [one.place.name for one in told.known.facts.committed if not one.valid] == []
     if (
         told.spoil.__name__ != "summary_that_names_no_commit"
     ):  # in git, the task's commit stands for it

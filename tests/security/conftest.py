@@ -10,15 +10,15 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.conftest import new_repo, repo, rng, start
-from tests.security.place import Place
+from tests.security.place import ArtifactPath
 
 __all__ = ["new_repo", "place", "repo", "rng", "start"]
 
 
 @pytest.fixture(scope="session")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArtifactPath]:
     """A place that is at peace whenever it was put back."""
-    made = Place(tmp_path_factory.mktemp("security") / "place")
+    made = ArtifactPath(tmp_path_factory.mktemp("security") / "place")
     made.make()
     made.keep("peace")
     yield made

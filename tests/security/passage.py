@@ -22,7 +22,7 @@ from typing import IO, Any, NamedTuple
 
 from tests.security.doors import Door, Row
 from tests.security.every_duty import FIRED, TURNS
-from tests.security.place import Place
+from tests.security.place import ArtifactPath
 from tests.support import forked
 
 LIMIT_S = 25.0
@@ -64,7 +64,7 @@ class Fault(NamedTuple):
 class Passage:
     """Goes through doors in one place, which is put back whenever one of them changed it."""
 
-    def __init__(self, place: Place, kept: str, *, is_joined: bool = True) -> None:
+    def __init__(self, place: ArtifactPath, kept: str, *, is_joined: bool = True) -> None:
         """`is_joined`: its user has joined a team, so that its remote may be written to."""
         self.place = place
         self.kept = kept

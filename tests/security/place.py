@@ -34,7 +34,7 @@ OURS = (
 _NOT_LOOKED_AT = ("fired", "canaries")
 
 
-class Place:
+class ArtifactPath:
     """Where everything lies; the same paths each time that it is put back."""
 
     def __init__(self, base: Path) -> None:
@@ -173,7 +173,7 @@ def _look(path: str, name: str, found: Snapshot, *, with_objects: bool = False) 
 # --- what is there before anything hostile is ---
 
 
-def asked(place: Place, *words: str, given: str = "") -> forked.Ended:
+def asked(place: ArtifactPath, *words: str, given: str = "") -> forked.Ended:
     """Run one verb in the place."""
     return forked.call(words, place.root, place.repo.env, given.encode())
 
@@ -188,7 +188,7 @@ def examples() -> Iterator[tuple[str, str]]:
     yield f"{PHASE}/critique.jsonl", min((EXAMPLES / "critique/ok").iterdir()).read_text()
 
 
-def _fill(place: Place) -> None:
+def _fill(place: ArtifactPath) -> None:
     repo, base = place.repo, place.base
     for name in ("secret", "victim"):
         (place.outside / name).write_text(f"the {name} of somebody\n")
@@ -232,7 +232,7 @@ def _fill(place: Place) -> None:
     os.utime(place.root / "README.md", (2_000_000_000, 2_000_000_000))
 
 
-def _switch_on(place: Place) -> None:
+def _switch_on(place: ArtifactPath) -> None:
     """Let the user want what the daemon does only where they want it."""
     path = place.home / ".config/yolo-fs/config.json"
     config = json.loads(path.read_text())
@@ -241,7 +241,7 @@ def _switch_on(place: Place) -> None:
     path.write_text(json.dumps(config))
 
 
-def _branch_beside(place: Place) -> None:
+def _branch_beside(place: ArtifactPath) -> None:
     """Let a second work tree change what this one changes, so that a merge of both has to be thought of."""
     repo, beside = place.repo, str(place.base / "beside")
     repo.git("worktree", "add", "-q", beside, "-b", "other")
@@ -254,7 +254,7 @@ def _branch_beside(place: Place) -> None:
     repo.git("commit", "-q", "-m", "chore: here", "src/file2.py", "src/file4.py")
 
 
-def _keep_something(place: Place) -> None:
+def _keep_something(place: ArtifactPath) -> None:
     """Let an agent be about to destroy what no commit has, so that it is kept."""
     place.repo.file(FILE, "precious = True\n")
     given = {

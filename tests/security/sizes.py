@@ -42,7 +42,7 @@ class Cost(NamedTuple):
         return _ROW.format(self.what, *sizes, self.said)
 
 
-class Place:
+class ArtifactPath:
     """A repository of its own."""
 
     def __init__(self, folder: Path):
@@ -93,7 +93,7 @@ class Case(NamedTuple):
     """One thing of others, and the command that meets it."""
 
     what: str
-    make: Callable[[Place, Path], object]
+    make: Callable[[ArtifactPath, Path], object]
     """Put it into the repository; it is given as a file of the size."""
     words: tuple[str, ...]
     fill: bytes = b"x"
@@ -103,24 +103,24 @@ class Case(NamedTuple):
     """Without the larger tier."""
 
 
-def _artifact_of_branch(place: Place, data: Path) -> None:
+def _artifact_of_branch(place: ArtifactPath, data: Path) -> None:
     place.git("update-ref", "HEAD", place.commit_of(GAPS, place.stored("blob", data)))
 
 
-def _artifact_of_team(place: Place, data: Path) -> None:
+def _artifact_of_team(place: ArtifactPath, data: Path) -> None:
     place.join()
     place.git(
         "update-ref", "refs/yolo/team/main", place.commit_of(GAPS, place.stored("blob", data))
     )
 
 
-def _lease(place: Place, data: Path) -> None:
+def _lease(place: ArtifactPath, data: Path) -> None:
     place.join()
     lease = place.commit_of(".yolo-team/leases/backend.json", place.stored("blob", data))
     place.git("update-ref", "refs/yolo/team/main", lease)
 
 
-def _commit(place: Place, data: Path) -> None:
+def _commit(place: ArtifactPath, data: Path) -> None:
     who = "A <a@b> 1 +0000"
     head = (
         f"tree {place.git('rev-parse', 'HEAD^{tree}')}\nparent {place.git('rev-parse', 'HEAD')}\n"
@@ -132,7 +132,7 @@ def _commit(place: Place, data: Path) -> None:
     place.git("update-ref", "HEAD", place.stored("commit", body))
 
 
-def _tree(place: Place, data: Path) -> None:
+def _tree(place: ArtifactPath, data: Path) -> None:
     blob = bytes.fromhex(place.git("hash-object", "-w", "--stdin"))
     body = data.with_name("tree")
     with body.open("wb") as file:
@@ -145,8 +145,8 @@ def _tree(place: Place, data: Path) -> None:
     place.git("update-ref", "HEAD", place.git("commit-tree", tree, "-m", "x"))
 
 
-def _at(path: str) -> Callable[[Place, Path], object]:
-    def put(place: Place, data: Path) -> None:
+def _at(path: str) -> Callable[[ArtifactPath, Path], object]:
+    def put(place: ArtifactPath, data: Path) -> None:
         target = place.root / path
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         data.rename(target)
@@ -154,7 +154,7 @@ def _at(path: str) -> Callable[[Place, Path], object]:
     return put
 
 
-def _nothing(_place: Place, _data: Path) -> None:
+def _nothing(_place: ArtifactPath, _data: Path) -> None:
     """It comes from stdin."""
 
 
@@ -189,7 +189,7 @@ def costs(cases: tuple[Case, ...] = CASES, sizes: tuple[int, ...] = SIZES) -> It
 
 
 def _measured(case: Case, size: int, folder: Path) -> Cost:
-    place, data = Place(folder), folder / "data"
+    place, data = ArtifactPath(folder), folder / "data"
     with data.open("wb") as file:
         for at in range(0, size, 1 << 20):
             file.write(case.fill * min(1 << 20, size - at))

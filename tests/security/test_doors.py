@@ -21,7 +21,7 @@ from starlette.routing import Route
 from tests.security import doors as known
 from tests.security.doors import PHASE, Door, every_door, rows_of, uncovered
 from tests.security.passage import Fault, Passage, Way, ended
-from tests.security.place import Place
+from tests.security.place import ArtifactPath
 from tests.security.things import GROUPS, Thing, own_names
 from tests.support.sample import ALL, sample_of
 from yolo_fs.cli import gate, main
@@ -46,12 +46,12 @@ ONE_OF = 20
 
 
 @pytest.fixture(scope="module")
-def all_doors(place: Place) -> list[Door]:
+def all_doors(place: ArtifactPath) -> list[Door]:
     place.put_back("peace")  # a server opens no repository in which git would wait for ever
     return every_door(str(place.root))
 
 
-def planted(place: Place, groups: Sequence[str]) -> list[Thing]:
+def planted(place: ArtifactPath, groups: Sequence[str]) -> list[Thing]:
     """Let the place hold the things of some groups, and return them."""
     place.put_back("peace")
     made = []
@@ -187,7 +187,7 @@ def new_duty(patch: pytest.MonkeyPatch) -> None:
     ],
 )  # fmt: skip
 def test_a_door_that_is_new_is_not_covered(
-    add: Callable[[pytest.MonkeyPatch], None], place: Place, monkeypatch: pytest.MonkeyPatch
+    add: Callable[[pytest.MonkeyPatch], None], place: ArtifactPath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(monkeypatch)
     assert len(uncovered(every_door(str(place.root)))) == 1
@@ -198,7 +198,7 @@ def test_a_door_that_is_new_is_not_covered(
 
 @pytest.mark.timeout(1800 if ALL else 600)
 def test_every_door_does_its_work_where_nothing_is_hostile(
-    place: Place, all_doors: list[Door], rng: random.Random
+    place: ArtifactPath, all_doors: list[Door], rng: random.Random
 ) -> None:
     place.put_back("peace")
     passage = Passage(place, "peace")
@@ -223,7 +223,7 @@ def test_every_door_does_its_work_where_nothing_is_hostile(
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("repository", list(REPOSITORIES))
 def test_no_door_runs_writes_breaks_or_hangs(
-    repository: str, place: Place, all_doors: list[Door], rng: random.Random
+    repository: str, place: ArtifactPath, all_doors: list[Door], rng: random.Random
 ) -> None:
     groups = REPOSITORIES[repository]
     things = planted(place, groups)
@@ -240,7 +240,9 @@ def told(faults: Sequence[Fault]) -> str:
 
 @pytest.mark.sampled(14)
 @pytest.mark.parametrize("group", list(GROUPS))
-def test_each_hostile_thing_does_harm_to_whoever_is_not_careful(group: str, place: Place) -> None:
+def test_each_hostile_thing_does_harm_to_whoever_is_not_careful(
+    group: str, place: ArtifactPath
+) -> None:
     things = planted(place, (group,))
     try:
         assert [thing.name for thing in things if not thing.does_harm(place)] == []
@@ -249,7 +251,7 @@ def test_each_hostile_thing_does_harm_to_whoever_is_not_careful(group: str, plac
 
 
 def test_each_file_of_ours_that_any_door_leaves_is_made_hostile(
-    place: Place, all_doors: list[Door]
+    place: ArtifactPath, all_doors: list[Door]
 ) -> None:
     place.put_back("peace")
     names = own_names(place)
@@ -259,7 +261,7 @@ def test_each_file_of_ours_that_any_door_leaves_is_made_hostile(
     assert len(names) == len(set(names)) > 40
 
 
-def left_by_verbs(place: Place) -> Iterator[Path]:
+def left_by_verbs(place: ArtifactPath) -> Iterator[Path]:
     """Yield what lies in our folder after the verbs that write there."""
     from tests.security.place import asked
 
@@ -273,7 +275,7 @@ def left_by_verbs(place: Place) -> Iterator[Path]:
 
 
 def test_the_daemon_that_is_gone_through_does_what_only_its_user_can_switch_on(
-    place: Place,
+    place: ArtifactPath,
 ) -> None:
     place.put_back("peace")
     mendable = place.root / PHASE / "research.jsonl"

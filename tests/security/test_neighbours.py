@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.e2e.daemon import until
-from tests.security.place import Place
+from tests.security.place import ArtifactPath
 from tests.support import forked
 from tests.support.forked import ROOT
 from tests.support.person import PERSON
@@ -70,7 +70,7 @@ PEOPLE = (
 class Work:
     """What the owner has at work: a daemon with its observer, a board, and an agent's server."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: ArtifactPath) -> None:
         self.place = place
         self.lay_before = {f"/tmp/{name}" for name in os.listdir("/tmp")}
         self.env = {name: value for name, value in place.repo.env.items() if name != "YOLO_FS_COLD"}
@@ -119,7 +119,7 @@ def work() -> Iterator[Work]:
     base = Path(tempfile.mkdtemp(prefix="neighbours-", dir="/tmp"))
     base.chmod(0o755)
     before = os.umask(0o022)
-    made = Place(base / "place")
+    made = ArtifactPath(base / "place")
     made.make()
     for folder, _, names in os.walk(made.base):
         for path in (folder, *(os.path.join(folder, name) for name in names)):

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.security.doors import PHASE
-from tests.security.place import Place
+from tests.security.place import ArtifactPath
 from tests.security.things import (
     FOLDERS,
     STATES,
@@ -65,7 +65,7 @@ class Cost(NamedTuple):
 Costs = Mapping[tuple[str, ...], Cost]
 
 
-def cost_of(place: Place, words: tuple[str, ...]) -> Cost:
+def cost_of(place: ArtifactPath, words: tuple[str, ...]) -> Cost:
     """Run a verb as a process of its own, and measure it."""
     env = {**place.repo.env, "PYTHONPATH": str(ROOT)}
     with open(place.base / "said", "wb+") as said:
@@ -100,7 +100,7 @@ def peak_of(pid: int) -> int:
 
 
 @pytest.fixture(scope="module")
-def in_peace(place: Place) -> dict[tuple[str, ...], Cost]:
+def in_peace(place: ArtifactPath) -> dict[tuple[str, ...], Cost]:
     """What every verb takes in a repository in which nothing is large."""
     place.put_back("peace")
     costs = {}
@@ -140,7 +140,7 @@ CONTENTS: Mapping[str, Callable[[Path, int], None]] = {
 }
 
 
-def fill(place: Place, write: Callable[[Path, int], None], size: int) -> None:
+def fill(place: ArtifactPath, write: Callable[[Path, int], None], size: int) -> None:
     """Let every file of ours be of one kind and size; small ones share theirs by hard links."""
     place.put_back("peace")
     source = place.base / "source"
@@ -156,7 +156,7 @@ def fill(place: Place, write: Callable[[Path, int], None], size: int) -> None:
             path.chmod(0o600)
 
 
-def compare(place: Place, kind: str, in_peace: Costs) -> None:
+def compare(place: ArtifactPath, kind: str, in_peace: Costs) -> None:
     """Measure every verb in the place as it is now, and compare that with what it takes in peace."""
     place.keep("large")
     wrong = []
@@ -178,14 +178,14 @@ def compare(place: Place, kind: str, in_peace: Costs) -> None:
 _WHO = b"author A <a@b> 1700000000 +0000\ncommitter A <a@b> 1700000000 +0000\n"
 
 
-def on_top(text: Callable[[int], bytes]) -> Callable[[Place, int], None]:
-    def make(place: Place, size: int) -> None:
+def on_top(text: Callable[[int], bytes]) -> Callable[[ArtifactPath, int], None]:
+    def make(place: ArtifactPath, size: int) -> None:
         place.repo.git("update-ref", "HEAD", commit_on_top(place, text(size)))
 
     return make
 
 
-def wide_tree(place: Place, size: int) -> None:
+def wide_tree(place: ArtifactPath, size: int) -> None:
     blob = put_object(place, "blob", b"x")
     folder = put_object(place, "tree", b"".join(entry_of("100644", f"f{at:07}", blob) for at in range(size // 1600)))  # fmt: skip
     place.repo.git("read-tree", "--prefix=wide", folder)
@@ -194,8 +194,8 @@ def wide_tree(place: Place, size: int) -> None:
     place.repo.git("update-ref", "HEAD", made)
 
 
-def committed(path: str) -> Callable[[Place, int], None]:
-    def make(place: Place, size: int) -> None:
+def committed(path: str) -> Callable[[ArtifactPath, int], None]:
+    def make(place: ArtifactPath, size: int) -> None:
         blob = put_object(place, "blob", b'{"a":"' + b"x" * size + b'"}\n')
         place.repo.git("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
         tree = place.repo.git("write-tree").strip()
@@ -205,8 +205,8 @@ def committed(path: str) -> Callable[[Place, int], None]:
     return make
 
 
-def received(path: str) -> Callable[[Place, int], None]:
-    def make(place: Place, size: int) -> None:
+def received(path: str) -> Callable[[ArtifactPath, int], None]:
+    def make(place: ArtifactPath, size: int) -> None:
         pushed(place, path, "x" * size)
         ref = "refs/heads/yolo/team/main"
         place.repo.git(
@@ -216,7 +216,7 @@ def received(path: str) -> Callable[[Place, int], None]:
     return make
 
 
-def kept_blob(place: Place, size: int) -> None:
+def kept_blob(place: ArtifactPath, size: int) -> None:
     blob = put_object(place, "blob", b"x" * size)
     tree = put_object(place, "tree", entry_of("100644", "large", blob))
     facts = b'{"number":1,"at":"2026-01-01T00:00:00Z","paths":["large"],"files":1,"size_bytes":5,"cause":{"reasons":[],"command":"","agent":""},"dropped":0}'  # fmt: skip
@@ -224,13 +224,13 @@ def kept_blob(place: Place, size: int) -> None:
     write_ref(place, "refs/yolo-fs/kept/main", put_object(place, "commit", text))
 
 
-def kept_words(place: Place, size: int) -> None:
+def kept_words(place: ArtifactPath, size: int) -> None:
     tree = put_object(place, "tree", b"")
     text = b"tree %s\n%s\nkept 1\n\n%s\n" % (tree.encode(), _WHO, b"[" * size)
     write_ref(place, "refs/yolo-fs/kept/main", put_object(place, "commit", text))
 
 
-OBJECTS: Mapping[str, Callable[[Place, int], None]] = {
+OBJECTS: Mapping[str, Callable[[ArtifactPath, int], None]] = {
     "message": on_top(lambda size: _WHO + b"\nfeat(01-01): T1 " + b"x" * size + b"\n"),
     "header": on_top(lambda size: _WHO + b"gpgsig " + b"x" * size + b"\n\nx\n"),
     "trailers": on_top(lambda size: _WHO + b"\nx\n\n" + b"Yolo-By: x\n" * (size // 88)),
@@ -249,7 +249,7 @@ OBJECTS: Mapping[str, Callable[[Place, int], None]] = {
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", [*CONTENTS, *OBJECTS])
 def test_memory_grows_neither_with_files_of_ours_nor_with_objects_of_others(
-    kind: str, place: Place, in_peace: Costs
+    kind: str, place: ArtifactPath, in_peace: Costs
 ) -> None:
     place.put_back("peace")
     if kind in CONTENTS:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from tests.e2e.repo import Repo
 from tests.security.canaries import CANARIES, SILENT_HOOKS, Cage, by_worktree_config, plant
 from tests.security.doors import PHASE, PLANNING, TASK
-from tests.security.place import Place
+from tests.security.place import ArtifactPath
 from yolo_fs.git.obstacles import COMMITTING
 from yolo_fs.git.repository import Repository
 from yolo_fs.hooks.script import HINTED
@@ -36,12 +36,12 @@ class Thing(NamedTuple):
     """One hostile thing."""
 
     name: str
-    plant: Callable[[Place], object]
-    does_harm: Callable[[Place], bool]
+    plant: Callable[[ArtifactPath], object]
+    does_harm: Callable[[ArtifactPath], bool]
     """Whether whoever is not careful comes to harm by it; leaves traces."""
 
 
-def _shell(place: Place, command: str) -> int:
+def _shell(place: ArtifactPath, command: str) -> int:
     env = {**place.repo.env, "GIT_MERGE_AUTOEDIT": "no"}
     done = subprocess.run(["sh", "-c", command], cwd=place.root, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)  # fmt: skip
     return done.returncode
@@ -59,8 +59,8 @@ def _programs() -> Iterator[Thing]:
         yield Thing(name, lambda _: None, lambda place, name=name: os.access(place.root / f".git/hooks/{name}", os.X_OK))  # type: ignore[misc]  # fmt: skip
 
 
-def _singing(name: str, command: str) -> Callable[[Place], bool]:
-    def sings(place: Place) -> bool:
+def _singing(name: str, command: str) -> Callable[[ArtifactPath], bool]:
+    def sings(place: ArtifactPath) -> bool:
         _shell(place, command)
         return name in place.sang()
 
@@ -84,7 +84,7 @@ _PLANTED = {
 
 
 def _membership() -> Iterator[Thing]:
-    def planted(place: Place) -> None:
+    def planted(place: ArtifactPath) -> None:
         for name in ("team.json", "team-lane.json"):
             (place.own / name).unlink(missing_ok=True)
         (place.own / "team.json").write_text(json.dumps(_PLANTED))
@@ -106,8 +106,8 @@ def _remove(path: Path) -> None:
     subprocess.run(["rm", "-rf", "--", str(path)], check=True)
 
 
-def _keyed(key: str) -> Callable[[Place], None]:
-    def planted(place: Place) -> None:
+def _keyed(key: str) -> Callable[[ArtifactPath], None]:
+    def planted(place: ArtifactPath) -> None:
         place.repo.git("config", key, Cage(place.repo, place.fired).script(key))
 
     return planted
@@ -116,7 +116,7 @@ def _keyed(key: str) -> Callable[[Place], None]:
 # --- links and pipes ---
 
 
-def own_names(place: Place) -> list[str]:
+def own_names(place: ArtifactPath) -> list[str]:
     """Return the names of all files of ours, as the code names them."""
     with Repository(str(place.root)) as repository:
         names = [each.name for each in own_files(repository, tuple(host.name for host in HOSTS))]
@@ -153,7 +153,7 @@ OF_GIT = (
 )
 
 
-def _led_outside(place: Place, path: Path, *, is_folder: bool = False) -> None:
+def _led_outside(place: ArtifactPath, path: Path, *, is_folder: bool = False) -> None:
     """Put a link in the place of a path; it leads to something of the user's with a name of its own."""
     target = place.outside / f"linked-{str(path.relative_to(place.base)).replace('/', '_')}"
     if is_folder:
@@ -168,7 +168,7 @@ def _led_outside(place: Place, path: Path, *, is_folder: bool = False) -> None:
 
 
 def _link(name: str, path: str, *, is_folder: bool = False) -> Thing:
-    def leads(place: Place) -> bool:
+    def leads(place: ArtifactPath) -> bool:
         link = place.root / path
         if is_folder:
             (link / "through").write_text("x")
@@ -182,7 +182,7 @@ def _link(name: str, path: str, *, is_folder: bool = False) -> Thing:
     )
 
 
-def _own_links(place: Place) -> Iterator[Thing]:
+def _own_links(place: ArtifactPath) -> Iterator[Thing]:
     for name in own_names(place):
         if name not in (HINTED.partition("/")[2], "team.json"):
             yield _link(f"link {name}", f".git/yolo-fs/{name}", is_folder=name in FOLDERS)
@@ -190,12 +190,12 @@ def _own_links(place: Place) -> Iterator[Thing]:
 
 
 def _own_folder() -> Iterator[Thing]:
-    def planted(place: Place) -> None:
+    def planted(place: ArtifactPath) -> None:
         other = place.outside / "other"
         place.own.rename(other)
         place.own.symlink_to(other)
 
-    def leads(place: Place) -> bool:
+    def leads(place: ArtifactPath) -> bool:
         (place.own / "index.db.seal").write_text("x")
         return bool(place.changed())
 
@@ -219,14 +219,14 @@ def _phase_links() -> Iterator[Thing]:
     yield Thing("link phase", lambda place: _moved_out(place, PHASE), lambda place: (place.root / PHASE).is_symlink())  # fmt: skip
 
 
-def _moved_out(place: Place, path: str) -> None:
+def _moved_out(place: ArtifactPath, path: str) -> None:
     outside = place.outside / path.replace("/", "_")
     (place.root / path).rename(outside)
     (place.root / path).symlink_to(outside)
 
 
 def _pipe(path: str) -> Thing:
-    def planted(place: Place) -> None:
+    def planted(place: ArtifactPath) -> None:
         _remove(place.root / path)
         (place.root / path).parent.mkdir(parents=True, exist_ok=True)
         os.mkfifo(place.root / path, 0o600)
@@ -236,7 +236,7 @@ def _pipe(path: str) -> Thing:
     )
 
 
-def _own_pipes(place: Place) -> Iterator[Thing]:
+def _own_pipes(place: ArtifactPath) -> Iterator[Thing]:
     for name in own_names(place):
         if name not in FOLDERS:
             yield _pipe(f".git/yolo-fs/{name}")
@@ -251,7 +251,7 @@ def _endless() -> Iterator[Thing]:
     for name in ("info/attributes", "info/exclude"):
         path = f".git/{name}"
 
-        def planted(place: Place, path: str = path) -> None:
+        def planted(place: ArtifactPath, path: str = path) -> None:
             _remove(place.root / path)
             (place.root / path).symlink_to("/dev/zero")
 
@@ -268,14 +268,14 @@ _DATES = {
 }  # fmt: skip
 
 
-def commit_on_top(place: Place, text: bytes, tree: str = "HEAD^{tree}") -> str:
+def commit_on_top(place: ArtifactPath, text: bytes, tree: str = "HEAD^{tree}") -> str:
     """Make a commit of any form on top of the branch. `text`: from the author on."""
     repo = place.repo
     head = f"tree {repo.git('rev-parse', tree).strip()}\nparent {repo.git('rev-parse', 'HEAD').strip()}\n"
     return put_object(place, "commit", head.encode() + text)
 
 
-def put_object(place: Place | Repo, kind: str, data: bytes) -> str:
+def put_object(place: ArtifactPath | Repo, kind: str, data: bytes) -> str:
     """Store an object of any form, as git would never make it, and return its name."""
     whole = b"%s %d\0%s" % (kind.encode(), len(data), data)
     oid = hashlib.sha1(whole).hexdigest()
@@ -294,14 +294,14 @@ def _odd_commit(name: str, text: bytes) -> Thing:
     """Let the branch have such a commit; where git takes it for none, another branch points at it."""
     oids: list[str] = []
 
-    def planted(place: Place) -> None:
+    def planted(place: ArtifactPath) -> None:
         oids.append(commit_on_top(place, text))
         taken = place.repo.git("update-ref", "HEAD", oids[-1], ok=(0, 128))
         place.repo.git("cat-file", "-e", oids[-1])
         if place.repo.git("rev-parse", "HEAD").strip() != oids[-1]:
             write_ref(place, f"refs/heads/{name.replace(' ', '-')}{taken}", oids[-1])
 
-    def is_there(place: Place) -> bool:
+    def is_there(place: ArtifactPath) -> bool:
         return place.repo.git("cat-file", "-t", oids[-1]).strip() == "commit"
 
     return Thing(f"commit {name}", planted, is_there)
@@ -352,7 +352,7 @@ _NAMES = (
 def _trees() -> Iterator[Thing]:
     """Trees of the branch, below the planning tree and beside it."""
 
-    def planted(place: Place) -> None:
+    def planted(place: ArtifactPath) -> None:
         blob = put_object(place, "blob", b"#!/bin/sh\n")
         odd = b"".join(entry_of("100755", name, blob) for name in _NAMES)
         deep = put_object(place, "tree", entry_of("100644", "leaf", blob))
@@ -383,7 +383,7 @@ def _parts(line: str) -> tuple[str, str, str]:
     return mode.lstrip("0"), name, oid
 
 
-def _grafted(place: Place, tree: str, entry: bytes, instead: str = "") -> str:
+def _grafted(place: ArtifactPath, tree: str, entry: bytes, instead: str = "") -> str:
     listed = place.repo.git("ls-tree", "-z", tree).split("\0")
     kept = b"".join(
         entry_of(*_parts(line)) for line in listed if line and _parts(line)[1] != instead
@@ -404,7 +404,7 @@ def _without(top: bytes, name: str) -> bytes:
 def _kept() -> Iterator[Thing]:
     """What is kept, as somebody forged it: each entry a tree that leads elsewhere."""
 
-    def planted(place: Place) -> None:
+    def planted(place: ArtifactPath) -> None:
         blob = put_object(place, "blob", f"#!/bin/sh\ntouch {place.fired}/kept\n".encode())
         link = put_object(place, "blob", str(place.outside).encode())
         folder = put_object(place, "tree", entry_of("100755", "post-index-change", blob))
@@ -436,7 +436,7 @@ def _kept() -> Iterator[Thing]:
     yield Thing("kept trees", planted, lambda place: ".git/hooks" in place.repo.git("ls-tree", "-r", "refs/yolo-fs/kept/main~7"))  # fmt: skip
 
 
-def write_ref(place: Place, ref: str, oid: str) -> None:
+def write_ref(place: ArtifactPath, ref: str, oid: str) -> None:
     path = place.root / ".git" / ref
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"{oid}\n")
@@ -491,7 +491,7 @@ def _team() -> Iterator[Thing]:
         yield Thing(f"pushed {path}", lambda place, path=path, text=text: pushed(place, path, text), lambda place, path=path: _has_pushed(place, path))  # type: ignore[misc]  # fmt: skip
 
 
-def pushed(place: Place, path: str, text: str) -> None:
+def pushed(place: ArtifactPath, path: str, text: str) -> None:
     """Let a member of the team push a file into its branch."""
     bare = ("--git-dir", str(place.base / "remote.git"))
     ref = "refs/heads/yolo/team/main"
@@ -508,7 +508,7 @@ def pushed(place: Place, path: str, text: str) -> None:
     (place.base / "index-of-another").unlink()
 
 
-def _has_pushed(place: Place, path: str) -> bool:
+def _has_pushed(place: ArtifactPath, path: str) -> bool:
     command = f"git --git-dir ../remote.git cat-file -e 'refs/heads/yolo/team/main:{path}'"
     return _shell(place, command) == 0
 
@@ -516,8 +516,8 @@ def _has_pushed(place: Place, path: str) -> bool:
 # --- what our own files hold ---
 
 
-def _own_texts(text: Callable[[Path], str]) -> Callable[[Place], Iterator[Thing]]:
-    def things(place: Place) -> Iterator[Thing]:
+def _own_texts(text: Callable[[Path], str]) -> Callable[[ArtifactPath], Iterator[Thing]]:
+    def things(place: ArtifactPath) -> Iterator[Thing]:
         names = [f".git/yolo-fs/{name}" for name in own_names(place) if name not in (*FOLDERS, SOCKET, "git-hook")]  # fmt: skip
         for path in (*names, *OF_HOSTS, *(f"{PLANNING}/{name}" for name in STATES)):
             yield Thing(f"content of {path}", _filled(path, text), lambda place, path=path: (place.root / path).stat().st_size > 0)  # type: ignore[misc]  # fmt: skip
@@ -525,8 +525,8 @@ def _own_texts(text: Callable[[Path], str]) -> Callable[[Place], Iterator[Thing]
     return things
 
 
-def _filled(path: str, text: Callable[[Path], str]) -> Callable[[Place], None]:
-    def planted(place: Place) -> None:
+def _filled(path: str, text: Callable[[Path], str]) -> Callable[[ArtifactPath], None]:
+    def planted(place: ArtifactPath) -> None:
         file = place.root / path
         if file.is_dir():
             _remove(file)
@@ -632,15 +632,15 @@ def _notes(worse: Callable[[Any], Any]) -> Callable[[], Iterator[Thing]]:
     return things
 
 
-def _noted(name: str, told: str) -> Callable[[Place], None]:
-    def planted(place: Place) -> None:
+def _noted(name: str, told: str) -> Callable[[ArtifactPath], None]:
+    def planted(place: ArtifactPath) -> None:
         with closing(sqlite3.connect(place.own / "state.db")) as state, state:
             state.execute("insert or replace into notes values (?, ?)", (name, told))
 
     return planted
 
 
-def _kept_notes(place: Place) -> list[str]:
+def _kept_notes(place: ArtifactPath) -> list[str]:
     with closing(sqlite3.connect(place.own / "state.db")) as state:
         return [name for (name,) in state.execute("select name from notes")]
 
@@ -656,7 +656,7 @@ _SETTINGS: Mapping[str, Any] = {
 
 
 def _settings() -> Iterator[Thing]:
-    def planted(place: Place) -> None:
+    def planted(place: ArtifactPath) -> None:
         place.repo.file(
             f"{PLANNING}/config.json",
             json.dumps({"yolo_fs": _SETTINGS, "departments": {RAW: True}}),
@@ -669,7 +669,7 @@ def _deep_settings() -> Iterator[Thing]:
     yield Thing("deep settings", lambda place: place.repo.file(f"{PLANNING}/config.json", '{"a":' * 100_000), lambda place: _raises(place))  # fmt: skip
 
 
-def _raises(place: Place) -> bool:
+def _raises(place: ArtifactPath) -> bool:
     try:
         json.loads((place.root / PLANNING / "config.json").read_text())
     except (RecursionError, ValueError):
@@ -705,8 +705,8 @@ def _git_keys(*, pipes: bool) -> Callable[[], Iterator[Thing]]:
     return things
 
 
-def _set(key: str, value: str) -> Callable[[Place], None]:
-    def planted(place: Place) -> None:
+def _set(key: str, value: str) -> Callable[[ArtifactPath], None]:
+    def planted(place: ArtifactPath) -> None:
         if value == "PIPE":
             os.mkfifo(place.root / ".git" / key)
         place.repo.git("config", key, f"{place.root}/.git/{key}" if value == "PIPE" else value)
@@ -716,7 +716,7 @@ def _set(key: str, value: str) -> Callable[[Place], None]:
 
 # --- the groups ---
 
-Group = Callable[[Place], Iterator[Thing]]
+Group = Callable[[ArtifactPath], Iterator[Thing]]
 
 
 def _at_any(things: Callable[[], Iterator[Thing]]) -> Group:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.phases import Content, complete, facts, filed
+from tests.support.phases import Content, committed, complete, facts
 from tests.support.settings import config_from
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.naming import subject_of
@@ -49,9 +49,9 @@ def known(names: int, **more: Any) -> PhaseFacts:
     content: Content = {name: lines for name, lines in complete().items() if name in ORDER[:names]}
     found = facts(content, **more)
     timed = tuple(
-        one._replace(at_s=60 * (ORDER.index(_name(one.commit)) + 1)) for one in found.filed
+        one._replace(at_s=60 * (ORDER.index(_name(one.commit)) + 1)) for one in found.committed
     )
-    return replace(found, filed=timed)
+    return replace(found, committed=timed)
 
 
 def minute_of(name: str) -> str:
@@ -151,7 +151,7 @@ def escalated(names: int, *moves: str) -> PhaseFacts:
         on = {"st": "resolved", "res": "Path /", "ref": "abc1234"}
         lines += [line] if standing == "open" else [line | down, line | on]
     found = known(names)
-    return replace(found, filed=(*found.filed, filed("escalation.jsonl", lines)))
+    return replace(found, committed=(*found.committed, committed("escalation.jsonl", lines)))
 
 
 def subjects(states: list[State], before: State | None = None) -> list[str]:
@@ -230,7 +230,8 @@ def test_a_declared_skip_holds_and_keeps_its_reason() -> None:
     )
     content = facts(complete() | {".execution-state.json": [state]})
     content = replace(
-        content, filed=tuple(one for one in content.filed if one.place.artifact.step != "qa")
+        content,
+        committed=tuple(one for one in content.committed if one.place.artifact.step != "qa"),
     )
     qa = next(one for one in fold(content).departments[0].steps if one.step.key == "qa")
     assert (qa.standing, qa.by) == (StepStanding.SKIPPED, "declared: --skip-qa")
@@ -389,7 +390,7 @@ def test_a_department_that_has_nothing_yet_is_pending_and_a_design_gate_has_its_
     named = {"status": "ready", "name": "LoginForm", "component": "LoginForm"}
     kinds = ("design-handoff", "design-tokens", "component-specs")
     content = facts({f"{kind}.jsonl": [named] for kind in kinds}, config=THREE)
-    dated = replace(content, filed=tuple(one._replace(at_s=60) for one in content.filed))
+    dated = replace(content, committed=tuple(one._replace(at_s=60) for one in content.committed))
     found = orchestration(Phase(dated), None)
     assert found is not None
     assert found["departments"]["frontend"] == {

@@ -7,7 +7,7 @@ from typing import Any
 from tests.support.settings import config_from
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.core.ids import PhaseId
-from yolo_fs.evidence.facts import Filed, PhaseFacts, SourceCommit, Switches
+from yolo_fs.evidence.facts import CommittedArtifact, PhaseFacts, SourceCommit, WorkflowOptions
 from yolo_fs.schemas.config import Config
 
 PHASE = PhaseId("01", "auth")
@@ -71,22 +71,22 @@ def facts(
     **more: Any,
 ) -> PhaseFacts:
     """Return the facts of a phase that has these artifacts."""
-    switches = {
+    options = {
         key: more.pop(key) for key in ("skip_qa", "skip_security", "complexity") if key in more
     }
-    present = tuple(filed(name, lines) for name, lines in content.items())
+    present = tuple(committed(name, lines) for name, lines in content.items())
     return PhaseFacts(
         phase=PHASE,
-        filed=present,
-        switches=Switches(config, **switches).of_phase(present),
+        committed=present,
+        options=WorkflowOptions(config, **options).of_phase(present),
         commits=COMMITS if commits is None else commits,
         **more,
     )
 
 
-def filed(name: str, lines: list[dict[str, Any]]) -> Filed:
+def committed(name: str, lines: list[dict[str, Any]]) -> CommittedArtifact:
     """Return one committed artifact."""
     path = f".yolo-planning/{name[6:]}" if name.startswith("../../") else f"{FOLDER}/{name}"
     place = classify(path)
     assert place is not None, path
-    return Filed(place, tuple(lines), valid=True, commit=f"commit of {name}")
+    return CommittedArtifact(place, tuple(lines), valid=True, commit=f"commit of {name}")

@@ -19,7 +19,7 @@ from tests.torture.elsewhere import IMAGES, mounted
 from tests.torture.surroundings import Ground, SkipError, unmount
 from yolo_fs.core.reasons import Exit
 
-Place = Callable[[Ground], AbstractContextManager[Walk]]
+ArtifactPath = Callable[[Ground], AbstractContextManager[Walk]]
 _SETTINGS = "[user]\n\tname = Ada\n\temail = ada@example.org\n[init]\n\tdefaultBranch = main\n"
 
 
@@ -56,7 +56,7 @@ def _committed(seat: Seat) -> Seat:
 # --- repositories ----------------------------------------------------------------------------------------------------
 
 
-def _formed(*form: str, name: str = "work") -> Place:
+def _formed(*form: str, name: str = "work") -> ArtifactPath:
     """A repository that `git init` makes with these options."""
 
     @contextmanager
@@ -66,7 +66,7 @@ def _formed(*form: str, name: str = "work") -> Place:
     return made
 
 
-def _set(*commands: str) -> Place:
+def _set(*commands: str) -> ArtifactPath:
     """A repository in which these commands of git were given."""
 
     @contextmanager
@@ -81,7 +81,7 @@ def _set(*commands: str) -> Place:
     return made
 
 
-def _with(**more: str) -> Place:
+def _with(**more: str) -> ArtifactPath:
     """An environment with these variables."""
 
     @contextmanager
@@ -91,7 +91,7 @@ def _with(**more: str) -> Place:
     return made
 
 
-def _without(*names: str) -> Place:
+def _without(*names: str) -> ArtifactPath:
     """An environment without these variables."""
 
     @contextmanager
@@ -157,7 +157,7 @@ def _submodule(ground: Ground) -> Iterator[Walk]:
     yield Walk(inner)
 
 
-def _cloned(*options: str) -> Place:
+def _cloned(*options: str) -> ArtifactPath:
     @contextmanager
     def made(ground: Ground) -> Iterator[Walk]:
         first = _begun(_seat(ground.place, "first"))
@@ -253,7 +253,7 @@ def _user(ground: Ground, number: int, group: int) -> Iterator[tuple[str, ...]]:
         yield (*inside, "setpriv", f"--reuid={number}", f"--regid={group}", "--clear-groups", "--")
 
 
-def _masked(mask: str) -> Place:
+def _masked(mask: str) -> ArtifactPath:
     @contextmanager
     def made(ground: Ground) -> Iterator[Walk]:
         under = ("sh", "-c", f'umask {mask}; exec "$@"', "sh")
@@ -326,7 +326,7 @@ def _hooks_read_only(ground: Ground) -> Iterator[Walk]:
 # --- kernels ---------------------------------------------------------------------------------------------------------
 
 
-def _on(kind: str) -> Place:
+def _on(kind: str) -> ArtifactPath:
     @contextmanager
     def made(ground: Ground) -> Iterator[Walk]:
         yield Walk(_begun(_seat(mounted(ground, kind))))
@@ -389,7 +389,7 @@ def _fuse(ground: Ground, *command: str) -> Iterator[Walk]:
     yield Walk(_begun(_seat(place)))
 
 
-def _by(*command: str) -> Place:
+def _by(*command: str) -> ArtifactPath:
     return lambda ground: _fuse(ground, *command)
 
 
@@ -411,7 +411,7 @@ _TMP_READ_ONLY = "; ".join((
 ))  # fmt: skip
 
 
-def _inside(*kinds: str, script: str = ":") -> Place:
+def _inside(*kinds: str, script: str = ":") -> ArtifactPath:
     @contextmanager
     def made(ground: Ground) -> Iterator[Walk]:
         with _namespace(*kinds, script=script.format(place=ground.place)) as under:
@@ -456,7 +456,7 @@ class _Joined(Walk):
         super().stop()
 
 
-def _remote(*, by_ssh: bool, delay_s: float = 0.0, torn_each: int = 0) -> Place:
+def _remote(*, by_ssh: bool, delay_s: float = 0.0, torn_each: int = 0) -> ArtifactPath:
     """A team of two clones whose remote is behind a server on loopback; with a cable that is slow, or tears."""
 
     @contextmanager
@@ -489,7 +489,7 @@ def _remote(*, by_ssh: bool, delay_s: float = 0.0, torn_each: int = 0) -> Place:
     return made
 
 
-PLACES: Mapping[str, Mapping[str, Place]] = {
+PLACES: Mapping[str, Mapping[str, ArtifactPath]] = {
     "repository": {
         "as shipped": _formed(),
         "sha256": _formed("--object-format=sha256"),
@@ -595,14 +595,14 @@ PLACES: Mapping[str, Mapping[str, Place]] = {
 """Kind → where → what makes a walk there."""
 
 
-def git_of(version: str) -> Place:
+def git_of(version: str) -> ArtifactPath:
     """A repository that a built git made, with that git alone; one that is too old is refused."""
     path = f"{CACHE / version / 'bin'}:{os.environ['PATH']}"
     is_old = [int(part) for part in version.split(".")[:2]] < [2, 34]
     return _refused(path) if is_old else _with(PATH=path)
 
 
-def _refused(path: str) -> Place:
+def _refused(path: str) -> ArtifactPath:
     @contextmanager
     def made(ground: Ground) -> Iterator[Walk]:
         seat = _begun(_seat(ground.place, PATH=path))

@@ -163,15 +163,15 @@ class User:
         """Do one thing; a switch or a rebase counts."""
         self.turn += 1
         act = self.ground.rng.choice(
-            (self.switches, self.rebases, self.rebases_with_conflict, self.commits_in_an_editor, self.stashes,
+            (self.options, self.rebases, self.rebases_with_conflict, self.commits_in_an_editor, self.stashes,
              self.takes_a_commit_back)
         )  # fmt: skip
         act()
         if act in (self.commits_in_an_editor, self.stashes, self.takes_a_commit_back):
-            self.switches()
+            self.options()
         self.ground.tally.count += 1
 
-    def switches(self) -> None:
+    def options(self) -> None:
         self.git("checkout", "-q", BRANCHES[self.turn % 2])
 
     def commits(self, name: str) -> str:

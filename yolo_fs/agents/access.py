@@ -41,7 +41,7 @@ from yolo_fs.evidence.facts import (
     PhaseFacts,
     Plan,
     PlanStanding,
-    Switches,
+    WorkflowOptions,
     paths_in,
     plan_progress,
     plans_of,
@@ -88,7 +88,7 @@ class Access:
         Raises:
             YoloError: UNKNOWN_NAME.
         """
-        return find_actor(name, department, mode_of(self._switches))
+        return find_actor(name, department, mode_of(self._options))
 
     @staticmethod
     def pair(sender: Actor, receiver: Actor) -> tuple[Actor, Actor]:
@@ -112,7 +112,7 @@ class Access:
 
         settings = self._settings or Settings(Config(), Policy())
         data = message.encode("utf-8", "replace")
-        kind = parse_message(data, "", settings.limits, settings.mode, self._switches).type
+        kind = parse_message(data, "", settings.limits, settings.mode, self._options).type
         return self.send(sender, receiver, kind) if kind else self._at_work(actor, answer)
 
     def send(self, sender: Actor, receiver: Actor, kind: str) -> AccessDecision:
@@ -120,7 +120,7 @@ class Access:
         from yolo_fs.authority.message_routes import may_send
 
         low, high = self.pair(sender, receiver)
-        return self._at_work(sender, may_send(low, high, kind, self._switches))
+        return self._at_work(sender, may_send(low, high, kind, self._options))
 
     def escalate(self, actor: Actor, receiver: Actor) -> AccessDecision:
         """Return whether an actor may escalate to another."""
@@ -135,11 +135,11 @@ class Access:
         return self._at_work(actor, may_use(actor, tool))
 
     @property
-    def _switches(self) -> Switches:
-        return Switches(self.config)
+    def _options(self) -> WorkflowOptions:
+        return WorkflowOptions(self.config)
 
     def _at_work(self, actor: Actor | None, answer: AccessDecision) -> AccessDecision:
-        return among_those_at_work(answer, actor, self._switches)
+        return among_those_at_work(answer, actor, self._options)
 
     def check_verb(self, name: str, agent: str, department: str = "") -> None:
         """Refuse a verb of ours to an agent that may not run it, as the hooks of hosts do.
@@ -158,10 +158,10 @@ class Access:
 
     def everybody(self) -> Iterator[Actor]:
         """Yield every agent of the active departments."""
-        switches = self._switches
+        options = self._options
         for name in AGENT_BY_NAME:
-            actor = find_actor(name, None, mode_of(switches))
-            if actor.department is None or actor.department in switches.departments:
+            actor = find_actor(name, None, mode_of(options))
+            if actor.department is None or actor.department in options.departments:
                 yield actor
 
     def read(self, actor: Actor | None, path: str, work: str = "") -> AccessDecision:
@@ -193,7 +193,7 @@ class Access:
             rule = f"{safe(target.path)} is {row.what}. Instead: {row.instead}."
             return AccessDecision(False, rule)
         if actor is None:
-            return self._at_work(None, may_anybody_write(target, self._switches.departments))
+            return self._at_work(None, may_anybody_write(target, self._options.departments))
         return self._at_work(actor, self._write(actor, target, plan))
 
     def _write(self, actor: Actor, target: Target, plan: str) -> AccessDecision:
@@ -222,7 +222,7 @@ class Access:
             return False
         if os.path.lexists(os.path.join(self._own.root, path)):
             return True
-        several = self._switches.several_departments
+        several = self._options.several_departments
         return (wanted in ("kept", "always") or several) and path != RUNNING
 
     def _open_plans(self, actor: Actor, target: Target) -> Iterator[ActivePlan]:

@@ -13,7 +13,13 @@ from yolo_fs.agents.health import AgentHealth, AgentSign
 from yolo_fs.agents.totals import task_of
 from yolo_fs.core.timestamps import iso, moment
 from yolo_fs.escalations.log import departments_of, logged, stations
-from yolo_fs.evidence.facts import Filed, PhaseFacts, SourceCommit, Version, plan_progress
+from yolo_fs.evidence.facts import (
+    CommittedArtifact,
+    PhaseFacts,
+    SourceCommit,
+    Version,
+    plan_progress,
+)
 from yolo_fs.loops.facts import LoopFacts
 from yolo_fs.protocol.departments import Dept, Role
 from yolo_fs.protocol.roster import (
@@ -169,21 +175,21 @@ def outcomes_on_branch(
 ) -> Iterator[OutcomeEvent]:
     """Yield the outcomes of a phase on the branch. `done`: its tasks' commits."""
     for row in MEASURES:
-        for filed in facts.phase.of_kind(row.of):
-            yield from _judge_versions(row, filed, facts.history(filed))
+        for artifact in facts.phase.of_kind(row.of):
+            yield from _judge_versions(row, artifact, facts.history(artifact))
     yield from _of_tasks(facts.phase, done)
     yield from _outcomes_of_blockers(facts.phase)
 
 
 def _judge_versions(
-    row: Measure, filed: Filed, versions: Iterable[Version]
+    row: Measure, artifact: CommittedArtifact, versions: Iterable[Version]
 ) -> Iterator[OutcomeEvent]:
-    department = Dept(filed.place.department)
+    department = Dept(artifact.place.department)
     for version in versions:
         lines = [line for line in version.lines if row.key in line]
         for line in lines if row.each else lines[:1]:
             at = (row.each and moment(line.get("dt"))) or datetime.fromtimestamp(version.at_s, UTC)
-            yield from _measured(row, line, at, department, filed.place.name)
+            yield from _measured(row, line, at, department, artifact.place.name)
 
 
 def _measured(

@@ -34,7 +34,7 @@ from yolo_fs.core.timestamps import Instant
 from yolo_fs.escalation_service.clock import note, read_clock, recall
 from yolo_fs.escalations.fold import escalations
 from yolo_fs.escalations.log import logged
-from yolo_fs.evidence.facts import PhaseFacts, SourceCommit, Switches, plan_progress
+from yolo_fs.evidence.facts import PhaseFacts, SourceCommit, WorkflowOptions, plan_progress
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader, loop_facts
 from yolo_fs.history.index import HistoryIndex
@@ -102,7 +102,7 @@ class AgentsObserver:
         self._timers = recall(repository, CREW_CLOCK)
         self._recorded = Recorded()
         self._agents: tuple[AgentHealth, ...] = ()
-        self._departments = Switches(settings.config).departments
+        self._departments = WorkflowOptions(settings.config).departments
         self._shutdowns: tuple[tuple[Shutdown, ...], tuple[Finding, ...]] = ((), ())
         self.record = AgentJournal(repository.own_dir, settings.limits)
 

@@ -161,7 +161,7 @@ def _committed(
 ) -> datetime | None:
     own = [
         file
-        for file in phase.facts.filed
+        for file in phase.facts.committed
         if file.place.phase and department in (None, file.place.department)
     ]
     tasks = (task.commit for plan in plan_progress(phase.facts, department) for task in plan.tasks)

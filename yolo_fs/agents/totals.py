@@ -212,12 +212,12 @@ def _named(facts: PhaseFacts, summary: Mapping[str, Any]) -> Iterator[SourceComm
 
 
 def _summary(facts: PhaseFacts, plan: PlanStatus) -> Mapping[str, Any]:
-    filed = (
+    committed = (
         file
         for file in facts.of_kind("summary", Dept(plan.department))
         if file.place.plan == plan.id
     )
-    return next((file.lines[0] for file in filed if file.lines), {})
+    return next((file.lines[0] for file in committed if file.lines), {})
 
 
 def _tests(facts: PhaseFacts, plan: PlanStatus) -> dict[str, int]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.artifacts.handoff_names import CHOICES, GUID, HANDOFF_FOLDER, HANDOFF_ROW, read_name
 from yolo_fs.artifacts.table import ARTIFACTS, RUNTIME, Artifact, Check, Home, Naming, by_kind
-from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.core.ids import NAME, PHASE_DIRECTORY, PLAN, PhaseId, PlanId, Subject
 from yolo_fs.core.reasons import Finding, Level, Reason
 from yolo_fs.protocol.departments import DEPARTMENT_BY_PREFIX, WORKING, WORKING_NAMES
@@ -146,7 +146,7 @@ def phase_folder_of(path: str) -> str:
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def classify(path: str) -> Place | None:
+def classify(path: str) -> ArtifactPath | None:
     """Return the place of a path (POSIX, relative to the repository); None if it is no artifact."""
     if not path.isascii():
         return None
@@ -167,7 +167,7 @@ class ClassifiedPath:
     """POSIX path relative to the repository."""
 
     @cached_property
-    def place(self) -> Place | None:
+    def place(self) -> ArtifactPath | None:
         """The artifact that it is, if any."""
         return classify(self.path)
 
@@ -177,9 +177,9 @@ class ClassifiedPath:
         return self.place.artifact.kind if self.place else ""
 
 
-def _place(path: str, artifact: Artifact, groups: dict[str, str | None]) -> Place:
+def _place(path: str, artifact: Artifact, groups: dict[str, str | None]) -> ArtifactPath:
     department = groups.get("department") or str(DEPARTMENT_BY_PREFIX[groups.get("prefix") or ""])
-    return Place(
+    return ArtifactPath(
         path,
         artifact,
         PhaseId.parse(groups.get("directory") or ""),
@@ -188,17 +188,17 @@ def _place(path: str, artifact: Artifact, groups: dict[str, str | None]) -> Plac
     )
 
 
-def _place_of_document(path: str) -> Place | None:
+def _place_of_document(path: str) -> ArtifactPath | None:
     """Return the place of a path outside the planning tree, or None when it is not a handoff."""
     if _OF_SESSION.fullmatch(path):
-        return Place(path, _ROLE_HANDOFF)
+        return ArtifactPath(path, _ROLE_HANDOFF)
     folder, _, name = path.rpartition("/")
     if folder != HANDOFF_FOLDER:
         return None
     if CHOICES.fullmatch(name):
-        return Place(path, CHOICE)
+        return ArtifactPath(path, CHOICE)
     handoff = read_name(path)
-    return Place(path, ENVELOPE) if handoff and handoff.row is HANDOFF_ROW else None
+    return ArtifactPath(path, ENVELOPE) if handoff and handoff.row is HANDOFF_ROW else None
 
 
 PLAN_SUFFIX = ".plan.jsonl"
@@ -225,7 +225,7 @@ def in_tree(path: str) -> InTree | None:
     return None
 
 
-def place_of_name(path: str) -> Place | None:
+def place_of_name(path: str) -> ArtifactPath | None:
     """Return the place of a file outside of a planning tree, by its name alone."""
     name = path.rpartition("/")[2]
     for stand_in in (f"{PLANNING_ROOT}/phases/00-none/{name}", f"{PLANNING_ROOT}/{name}"):

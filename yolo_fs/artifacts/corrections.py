@@ -15,7 +15,7 @@ from typing import Any, Literal
 from yolo_fs.artifacts.adoption import TeamWord
 from yolo_fs.artifacts.forms import NAME_FIRST, NAMES_NOTHING, moment_of, read_item
 from yolo_fs.artifacts.table import required_keys
-from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.core.ids import PLAN
 from yolo_fs.core.reasons import Finding, Reason
 from yolo_fs.protocol.departments import WORKING
@@ -164,7 +164,7 @@ VALUE_SYNONYMS: Mapping[str, tuple[str, ...]] = {
 class Correction:
     """Context for the correction of a record."""
 
-    place: Place
+    place: ArtifactPath
     root: str
     """Absolute path of the repository; empty if unknown."""
     plans: frozenset[str] = frozenset()
@@ -388,7 +388,7 @@ def _plain(annotation: Any) -> type | None:
     return origin if origin in (str, int, float, bool, list, dict) else None
 
 
-def _split_plan_id(shape: type[Shape], value: dict[str, Any], place: Place) -> None:
+def _split_plan_id(shape: type[Shape], value: dict[str, Any], place: ArtifactPath) -> None:
     """Split `p`: `NN-MM`, and set `n` to its number where it is the title, as in older plans."""
     plan = value.get("p")
     if shape.accepts.get("p") is not Form.OWN_PHASE or not isinstance(plan, str):
@@ -606,7 +606,7 @@ def _strip_root(item: Any, root: str) -> Any:
 
 
 def words_of(
-    place: Place, records: Sequence[Record], findings: Iterable[Finding]
+    place: ArtifactPath, records: Sequence[Record], findings: Iterable[Finding]
 ) -> Iterator[TeamWord]:
     """Yield a team's own words for an absent key, if unambiguous, and for listed values."""
     values = {record.line: record.value for record in records}

@@ -16,7 +16,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.artifacts.table import ARCHITECTURE_SECTIONS, GRADES, Artifact, Check, required_keys
-from yolo_fs.artifacts.verdicts import Located, Place, PlanFacts, Surroundings
+from yolo_fs.artifacts.verdicts import ArtifactPath, Located, PlanFacts, Surroundings
 from yolo_fs.core.ids import PlanId, TaskRef
 from yolo_fs.core.reasons import Fault, Finding, Grade, Level, Reason, shortened
 from yolo_fs.core.timestamps import moment
@@ -44,7 +44,7 @@ class Understood(NamedTuple):
 
 
 def understand(
-    place: Place, records: Sequence[Record], mode: Strictness, plans: Collection[str] = ()
+    place: ArtifactPath, records: Sequence[Record], mode: Strictness, plans: Collection[str] = ()
 ) -> Understood:
     """Return the content of each line by itself; `plans`: ids of those in the same folder."""
     from yolo_fs.artifacts.forms import normalise  # pydantic: see `load`
@@ -60,7 +60,7 @@ def understand(
 
 
 def of_sections(
-    place: Place, findings: Sequence[Finding], records: Sequence[Record]
+    place: ArtifactPath, findings: Sequence[Finding], records: Sequence[Record]
 ) -> tuple[Finding, ...]:
     """Return the findings of parsing, with their final severity.
 
@@ -95,7 +95,7 @@ def _bounded(faults: Iterable[Located], mode: Strictness) -> Iterator[Located]:
 
 
 def examine(
-    place: Place, records: Sequence[Record], around: Surroundings, mode: Strictness
+    place: ArtifactPath, records: Sequence[Record], around: Surroundings, mode: Strictness
 ) -> Understood:
     """Return an artifact's content with every fault, in line order, checked among its
     neighbours.
@@ -168,7 +168,9 @@ def _count_faults(artifact: Artifact, records: Sequence[Record]) -> Iterator[Loc
         yield records[0].line, Fault(Reason.WRONG_LINE_COUNT, "", message, expected)
 
 
-def run_checks(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
+def run_checks(
+    place: ArtifactPath, records: Sequence[Record], around: Surroundings
+) -> Iterator[Located]:
     """Yield what is wrong with the artifact's cross-references."""
     for row in place.artifact.checks:
         for line, fault in CHECKS[row](place, records, around):
@@ -177,7 +179,7 @@ def run_checks(place: Place, records: Sequence[Record], around: Surroundings) ->
     yield from _check_contradictions(place, records)
 
 
-def commits_mentioned(place: Place, records: Sequence[Record]) -> tuple[str, ...]:
+def commits_mentioned(place: ArtifactPath, records: Sequence[Record]) -> tuple[str, ...]:
     """Return the commit hashes whose existence has to be looked up before the checks run."""
     if Check.COMMITS not in place.artifact.checks:
         return ()
@@ -195,7 +197,7 @@ def plan_facts(header: Mapping[str, object]) -> PlanFacts | None:
     return PlanFacts(wave, tuple(_texts(header.get("d"))))
 
 
-def needs_of(place: Place, records: Sequence[Record]) -> tuple[str, ...]:
+def needs_of(place: ArtifactPath, records: Sequence[Record]) -> tuple[str, ...]:
     """Return the ids of the plans of its phase that a plan depends on."""
     if Check.WAVES not in place.artifact.checks or not records or place.plan is None:
         return ()
@@ -203,7 +205,9 @@ def needs_of(place: Place, records: Sequence[Record]) -> tuple[str, ...]:
     return tuple(name for name in names if name.startswith(f"{place.plan.phase}-"))
 
 
-def _plan_name(place: Place, records: Sequence[Record], _: Surroundings) -> Iterator[Located]:
+def _plan_name(
+    place: ArtifactPath, records: Sequence[Record], _: Surroundings
+) -> Iterator[Located]:
     if not records or place.plan is None:
         return
     line, header = records[0]
@@ -216,7 +220,7 @@ def _plan_name(place: Place, records: Sequence[Record], _: Surroundings) -> Iter
     yield from _check_phase_of_name(place)
 
 
-def _check_phase_of_name(place: Place) -> Iterator[Located]:
+def _check_phase_of_name(place: ArtifactPath) -> Iterator[Located]:
     if place.phase and place.plan and place.phase.number != place.plan.phase:
         folder, _, name = place.path.rpartition("/")
         own = name.replace(f"{place.plan.phase}-", f"{place.phase.number}-", 1)
@@ -228,7 +232,7 @@ def _check_phase_of_name(place: Place) -> Iterator[Located]:
 _PHASE_KEYS = ("phase", "from_phase", "p", "ph")
 
 
-def _phase(place: Place, records: Sequence[Record], _: Surroundings) -> Iterator[Located]:
+def _phase(place: ArtifactPath, records: Sequence[Record], _: Surroundings) -> Iterator[Located]:
     if place.phase is None:
         return
     for line, value in records[:1]:
@@ -276,7 +280,9 @@ _MOST_DIGITS = 6
 """Converting a longer number takes longer than its text grows."""
 
 
-def _check_task_graph(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+def _check_task_graph(
+    _: ArtifactPath, records: Sequence[Record], __: Surroundings
+) -> Iterator[Located]:
     tasks = {
         name: record for record in records[1:] if isinstance(name := record.value.get("id"), str)
     }
@@ -307,7 +313,9 @@ def _check_task_graph(_: Place, records: Sequence[Record], __: Surroundings) -> 
         yield tasks[first].line, Fault(Reason.DEPENDENCY_CYCLE, "/td", path, expected, hint)
 
 
-def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
+def _waves(
+    place: ArtifactPath, records: Sequence[Record], around: Surroundings
+) -> Iterator[Located]:
     """Check that each plan in `d` is another one of this phase, and that there is no cycle."""
     if not records or place.plan is None or (own := plan_facts(records[0].value)) is None:
         return
@@ -328,7 +336,7 @@ def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Ite
 
 
 def _check_wave_order(
-    place: Place, records: Sequence[Record], around: Surroundings
+    place: ArtifactPath, records: Sequence[Record], around: Surroundings
 ) -> Iterator[Located]:
     if not records or place.plan is None or (own := plan_facts(records[0].value)) is None:
         return
@@ -341,7 +349,9 @@ def _check_wave_order(
             yield records[0].line, fault
 
 
-def _fault_for_missing_plan(needed: str, at: str, place: Place, around: Surroundings) -> Fault:
+def _fault_for_missing_plan(
+    needed: str, at: str, place: ArtifactPath, around: Surroundings
+) -> Fault:
     assert place.plan is not None
     if not needed.startswith(f"{place.plan.phase}-"):
         message, hint = f"no plan {needed!r} in this phase", "Name plans of other phases in `xd`."
@@ -351,7 +361,7 @@ def _fault_for_missing_plan(needed: str, at: str, place: Place, around: Surround
     return Fault(Reason.WAITS_FOR, at, message, _one_of(around.plans, _PLANS), hint)
 
 
-def _commits(_: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
+def _commits(_: ArtifactPath, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
     for line, value in records:
         for position, name in enumerate(_texts(value.get("ch"))):
             if not around.commits.get(name, False):
@@ -360,7 +370,9 @@ def _commits(_: Place, records: Sequence[Record], around: Surroundings) -> Itera
                 yield line, Fault(Reason.UNKNOWN_COMMIT, at, f"{name!r}", expected, hint)
 
 
-def _check_rising_time(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+def _check_rising_time(
+    _: ArtifactPath, records: Sequence[Record], __: Surroundings
+) -> Iterator[Located]:
     latest: dict[str, datetime] = {}
     for line, value in records:
         name, written = str(value.get("id")), str(value.get("dt"))
@@ -375,7 +387,7 @@ def _check_rising_time(_: Place, records: Sequence[Record], __: Surroundings) ->
             latest[name] = max(at, latest.get(name, at))
 
 
-def _sections(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+def _sections(_: ArtifactPath, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
     for line, value in records[:1]:
         if not _says_something(value):
             continue
@@ -389,7 +401,9 @@ def _sections(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator
                 yield line, missing._replace(level=Level.WARNING)
 
 
-def _check_some_section(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+def _check_some_section(
+    _: ArtifactPath, records: Sequence[Record], __: Surroundings
+) -> Iterator[Located]:
     for line, value in records[:1]:
         if not _says_something(value):
             expected = f"the sections {', '.join(ARCHITECTURE_SECTIONS)}"
@@ -400,7 +414,7 @@ def _says_something(architecture: Mapping[str, object]) -> bool:
     return any(architecture.get(section) for section in ARCHITECTURE_SECTIONS)
 
 
-def _check_contradictions(place: Place, records: Sequence[Record]) -> Iterator[Located]:
+def _check_contradictions(place: ArtifactPath, records: Sequence[Record]) -> Iterator[Located]:
     """Check that a verdict agrees with the evidence beside and below it, in every kind."""
     lines = [record.value for record in records]
     for contradiction in contradicted(place.artifact.kind, lines):
@@ -428,7 +442,7 @@ def references_in(value: Mapping[str, object]) -> Iterator[tuple[str, PlanId | T
 
 
 def _check_references(
-    _: Place, records: Sequence[Record], around: Surroundings
+    _: ArtifactPath, records: Sequence[Record], around: Surroundings
 ) -> Iterator[Located]:
     for line, value in records if around.present else ():
         for key, named in references_in(value):
@@ -446,7 +460,7 @@ def _check_references(
 
 
 def _check_dispositions(
-    _: Place, records: Sequence[Record], around: Surroundings
+    _: ArtifactPath, records: Sequence[Record], around: Surroundings
 ) -> Iterator[Located]:
     for line, value in records if around.findings else ():
         rows = value.get("critique_disposition")
@@ -458,14 +472,18 @@ def _check_dispositions(
                 yield line, Fault(Reason.UNKNOWN_REFERENCE, at, message, _one_of(around.findings))
 
 
-def _check_payload(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+def _check_payload(
+    _: ArtifactPath, records: Sequence[Record], __: Surroundings
+) -> Iterator[Located]:
     from yolo_fs.schemas.envelope.envelope import payload_faults
 
     for record in records:
         yield from ((record.line, fault) for fault in payload_faults(record.value))
 
 
-CHECKS: Mapping[Check, Callable[[Place, Sequence[Record], Surroundings], Iterator[Located]]] = {
+CHECKS: Mapping[
+    Check, Callable[[ArtifactPath, Sequence[Record], Surroundings], Iterator[Located]]
+] = {
     Check.PLAN_NAME: _plan_name,
     Check.PHASE: _phase,
     Check.TASK_IDS: lambda _place, records, _around: _repeated(records[1:]),

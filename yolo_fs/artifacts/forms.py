@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any, NamedTuple, get_args, get_origin
 
 from yolo_fs.artifacts.table import Artifact
-from yolo_fs.artifacts.verdicts import Located, Place
+from yolo_fs.artifacts.verdicts import ArtifactPath, Located
 from yolo_fs.core.ids import PLAN
 from yolo_fs.core.reasons import Fault, Grade, Reason
 from yolo_fs.schemas.base import (
@@ -53,7 +53,7 @@ class _Value(NamedTuple):
 class _Known(NamedTuple):
     """What the parsers of forms may use."""
 
-    place: Place
+    place: ArtifactPath
     plans: Collection[str]
     """Ids of the plans in the artifact's folder."""
 
@@ -65,7 +65,9 @@ class _Known(NamedTuple):
         return self.place.phase.number if self.place.phase else ""
 
 
-def normalise(place: Place, records: Sequence[Record], plans: Collection[str] = ()) -> Normal:
+def normalise(
+    place: ArtifactPath, records: Sequence[Record], plans: Collection[str] = ()
+) -> Normal:
     """Return the records in their documented form. `plans`: ids of those in the same folder."""
     known = _Known(place, plans)
     faults: list[Located] = []
@@ -100,7 +102,7 @@ def _drop_copies(
     return once, copies
 
 
-def read_item(form: Form, value: Any, place: Place, plans: Collection[str] = ()) -> Any:
+def read_item(form: Form, value: Any, place: ArtifactPath, plans: Collection[str] = ()) -> Any:
     """Return one value in its documented form, or as it is."""
     read = FORMS[form](value, _Known(place, plans))
     return value if read is None or read.missing else read.value

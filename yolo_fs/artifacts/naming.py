@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.handoff_names import read_name
 from yolo_fs.artifacts.table import Naming
-from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.core.ids import GRAMMAR, PLAN, TYPES, PlanId, Subject, TaskRef, read_scope
 from yolo_fs.protocol.departments import WORKING_NAMES, Dept
 from yolo_fs.protocol.workflow import STEPS, Trailer
@@ -75,7 +75,7 @@ def _is_open(entry: Entry) -> bool:
     return entry.get("status") != "resolved"
 
 
-def subject_of(place: Place, records: Sequence[Record], before: Sequence[Record]) -> str:
+def subject_of(place: ArtifactPath, records: Sequence[Record], before: Sequence[Record]) -> str:
     """Return the subject for a commit of this content.
 
     `before`: the records of the version before, where `is_named_by_change`; empty if there is none.
@@ -86,7 +86,7 @@ def subject_of(place: Place, records: Sequence[Record], before: Sequence[Record]
 
 
 def spellings_of(
-    place: Place, records: Sequence[Record], before: Sequence[Record]
+    place: ArtifactPath, records: Sequence[Record], before: Sequence[Record]
 ) -> Iterator[str]:
     """Yield every subject that this content may have in history, the prescribed one first.
 
@@ -100,13 +100,13 @@ def spellings_of(
         yield by_step
 
 
-def is_named_by_change(place: Place) -> bool:
+def is_named_by_change(place: ArtifactPath) -> bool:
     """Return whether the subject depends on the version before."""
     return place.artifact.naming is Naming.TRANSITION
 
 
 def _subject_of_escalation(
-    place: Place, records: Sequence[Record], before: Sequence[Record]
+    place: ArtifactPath, records: Sequence[Record], before: Sequence[Record]
 ) -> Subject | None:
     """Return the subject for the first escalation that this content adds or closes, if any."""
     known, entries = (
@@ -119,7 +119,7 @@ def _subject_of_escalation(
     return received if first.change is EscalationChange.RECEIVED else resolved
 
 
-def trailers_of(place: Place, warning_count: int = 0) -> tuple[tuple[str, str], ...]:
+def trailers_of(place: ArtifactPath, warning_count: int = 0) -> tuple[tuple[str, str], ...]:
     """Return the trailers by which programs find the commit again."""
     warned = ((Trailer.WARNINGS.value, str(warning_count)),) if warning_count else ()
     trailers = [(Trailer.ARTIFACT.value, place.artifact.kind)]
@@ -135,35 +135,35 @@ def trailers_of(place: Place, warning_count: int = 0) -> tuple[tuple[str, str], 
     )
 
 
-def _subject_by_place(place: Place, _: Sequence[Mapping[str, Any]]) -> str:
+def _subject_by_place(place: ArtifactPath, _: Sequence[Mapping[str, Any]]) -> str:
     return _render(place.artifact.subjects[0], place)
 
 
-def _subject_by_enrichment(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
+def _subject_by_enrichment(place: ArtifactPath, lines: Sequence[Mapping[str, Any]]) -> str:
     planned, enriched = place.artifact.subjects
     tasks = lines[1:]
     every_task_has_spec = bool(tasks) and all(task.get("spec") for task in tasks)
     return _render(enriched if every_task_has_spec else planned, place)
 
 
-def _subject_by_plan_count(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
+def _subject_by_plan_count(place: ArtifactPath, lines: Sequence[Mapping[str, Any]]) -> str:
     single, several = place.artifact.subjects
     plans = set(_plans_in(lines))
     return _render(single, place, plan=plans.pop()) if len(plans) == 1 else _render(several, place)
 
 
-def _subject_by_department(place: Place, _: Sequence[Mapping[str, Any]]) -> str:
+def _subject_by_department(place: ArtifactPath, _: Sequence[Mapping[str, Any]]) -> str:
     position = WORKING_NAMES.index(Dept(place.department))
     return _render(place.artifact.subjects[position], place)
 
 
-def _subject_by_completion(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
+def _subject_by_completion(place: ArtifactPath, lines: Sequence[Mapping[str, Any]]) -> str:
     complete, otherwise = place.artifact.subjects
     chosen = complete if lines[0].get("st") == "complete" else otherwise
     return _render(chosen, place, N=_number(place, lines[0]), step=_step(lines[0]))
 
 
-def _subject_by_step(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
+def _subject_by_step(place: ArtifactPath, lines: Sequence[Mapping[str, Any]]) -> str:
     """Return the subject for the step that the state is at."""
     complete, skipped, *_, otherwise = place.artifact.subjects
     steps = lines[0].get("steps")
@@ -181,20 +181,20 @@ def _step(state: Mapping[str, Any]) -> str:
     return step if re.fullmatch(r"[a-z][a-z_]*", step) else _FIRST
 
 
-def _number(place: Place, state: Mapping[str, Any]) -> str:
+def _number(place: ArtifactPath, state: Mapping[str, Any]) -> str:
     return _whole(state.get("ph", state.get("phase"))) or (
         str(int(place.phase.number)) if place.phase else "0"
     )
 
 
-def _subject_by_route(place: Place, _: Sequence[Mapping[str, Any]]) -> str:
+def _subject_by_route(place: ArtifactPath, _: Sequence[Mapping[str, Any]]) -> str:
     """Return the subject of a handoff: agents of the table, never free text (F55)."""
     stored = read_name(place.path)
     route = f"{stored.gaps['source']}_to_{stored.gaps['target']}" if stored else "choices"
     return _render(place.artifact.subjects[0], place, artifact=route)
 
 
-_RULES: Mapping[Naming, Callable[[Place, Sequence[Mapping[str, Any]]], str]] = {
+_RULES: Mapping[Naming, Callable[[ArtifactPath, Sequence[Mapping[str, Any]]], str]] = {
     Naming.PLACE: _subject_by_place,
     Naming.ENRICHMENT: _subject_by_enrichment,
     Naming.ONE_PLAN: _subject_by_plan_count,
@@ -205,7 +205,7 @@ _RULES: Mapping[Naming, Callable[[Place, Sequence[Mapping[str, Any]]], str]] = {
 }
 
 
-def _render(subject: Subject, place: Place, **gaps: str) -> str:
+def _render(subject: Subject, place: ArtifactPath, **gaps: str) -> str:
     known = {
         "phase": place.phase.number if place.phase else "state",
         "artifact": place.name.lstrip(".").rsplit(".", 1)[0],  # no leading dot, no last ending

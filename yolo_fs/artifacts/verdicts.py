@@ -18,7 +18,7 @@ Located = tuple[int, Fault]
 """A line number (0: the whole file) and what is wrong there."""
 
 
-class Place(NamedTuple):
+class ArtifactPath(NamedTuple):
     """Which artifact a path is, and its place in the protocol."""
 
     path: str
@@ -71,7 +71,7 @@ class Surroundings:
 class Accepted:
     """Valid, and to be committed under this subject."""
 
-    place: Place
+    place: ArtifactPath
     data: bytes
     blob: str
     subject: str

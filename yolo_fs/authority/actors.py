@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.core.reasons import Reason, YoloError, safe
-from yolo_fs.evidence.facts import Switches
+from yolo_fs.evidence.facts import WorkflowOptions
 from yolo_fs.protocol.authority import ROUTES, ROUTING_RULES
 from yolo_fs.protocol.departments import (
     DEFAULT_DEPARTMENT,
@@ -61,7 +61,7 @@ class Actor(NamedTuple):
         """The agent's row of the roster; None for the user and their proxy."""
         return AGENT_BY_NAME.get(self.name)
 
-    def answers_for(self, place: Place) -> bool:
+    def answers_for(self, place: ArtifactPath) -> bool:
         """Return whether an artifact is what this agent produces, in its own department."""
         produced = self.agent.produces if self.agent else ()
         return self.department in (None, place.department) and any(
@@ -92,9 +92,9 @@ _OTHER_NAMES = {
 _INSTANCE = re.compile(r"-[0-9]+")
 
 
-def mode_of(switches: Switches) -> Mode:
+def mode_of(options: WorkflowOptions) -> Mode:
     """Return the mode: one active department or several."""
-    return Mode.MULTI if switches.several_departments else Mode.SINGLE
+    return Mode.MULTI if options.several_departments else Mode.SINGLE
 
 
 def reports_to(actor: Actor) -> Role | None:
@@ -142,7 +142,7 @@ def refusal(actor: Actor, rule: str, *ask: Role) -> AccessDecision:
 
 
 def among_those_at_work(
-    answer: AccessDecision, actor: Actor | None, switches: Switches
+    answer: AccessDecision, actor: Actor | None, options: WorkflowOptions
 ) -> AccessDecision:
     """Return a refusal that sends to nobody who is not there: an agent of a department that is off,
     or the Owner of one department alone. Without them, the report-to is asked.
@@ -156,9 +156,9 @@ def among_those_at_work(
     own = actor.department if actor else None
     off = {department for department in map(_second_of, answer.ask) if department} - {
         own,
-        *switches.departments,
+        *options.departments,
     }
-    is_gone = not switches.several_departments and not is_second(own)
+    is_gone = not options.several_departments and not is_second(own)
     ask = tuple(
         name
         for name in answer.ask
@@ -171,19 +171,19 @@ def among_those_at_work(
         sent = refusal(actor, rule) if actor else AccessDecision(False, rule, (Role.USER,))
     if own is DEFAULT_DEPARTMENT:
         return sent
-    ask = tuple(dict.fromkeys(name_at_work(name, switches) for name in sent.ask))
-    rule = _RECEIVER.sub(lambda name: name_at_work(name[0], switches), sent.rule)
+    ask = tuple(dict.fromkeys(name_at_work(name, options) for name in sent.ask))
+    rule = _RECEIVER.sub(lambda name: name_at_work(name[0], options), sent.rule)
     return sent._replace(rule=rule, ask=ask)
 
 
 _RECEIVER = re.compile(r"(?<= its findings to )[\w.-]+")
 
 
-def name_at_work(name: str, switches: Switches) -> str:
+def name_at_work(name: str, options: WorkflowOptions) -> str:
     """Return the name of an agent; where the default department is off, that of its counterpart in
     the first department at work.
     """
-    row, departments = AGENT_BY_NAME.get(name), switches.departments
+    row, departments = AGENT_BY_NAME.get(name), options.departments
     if row is None or row.department is not DEFAULT_DEPARTMENT or row.department in departments:
         return name
     return name_in(row.role, departments[0])
@@ -224,15 +224,15 @@ def find_department(name: str) -> Dept:
     return department
 
 
-def department_at_work(name: str, switches: Switches) -> Dept:
+def department_at_work(name: str, options: WorkflowOptions) -> Dept:
     """Return the department of a name; the first one at work where the name is empty.
 
     Raises:
         YoloError: UNKNOWN_NAME, also for one that is off.
     """
-    department = find_department(name) if name else switches.departments[0]
-    if department not in switches.departments:
-        hint = f"At work are {', '.join(switches.departments)}."
+    department = find_department(name) if name else options.departments[0]
+    if department not in options.departments:
+        hint = f"At work are {', '.join(options.departments)}."
         message = f"{department} is off in config.json"
         raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint)
     return department

@@ -135,8 +135,8 @@ def has_tool(actor: Actor, tool: str) -> bool:
 
 def decisions_out_of_lane(facts: PhaseFacts) -> Iterator[Finding]:
     """Yield the decisions of a phase that their agents should have escalated."""
-    for filed in facts.of_kind("decisions"):
-        yield from decision_findings(filed.place.path, filed.lines, facts)
+    for artifact in facts.of_kind("decisions"):
+        yield from decision_findings(artifact.place.path, artifact.lines, facts)
 
 
 def decision_findings(
@@ -147,7 +147,7 @@ def decision_findings(
     Free text is compared with the topics of the matrix; the optional key `topic` gives the topic
     directly.
     """
-    mode = mode_of(facts.switches)
+    mode = mode_of(facts.options)
     for number, line in enumerate(lines, 1):
         try:
             actor = find_actor(str(line.get("agent", "")), None, mode)

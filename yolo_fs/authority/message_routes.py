@@ -25,22 +25,22 @@ from yolo_fs.authority.actors import (
     reports_to,
 )
 from yolo_fs.core.reasons import Finding, Reason, YoloError, safe
-from yolo_fs.evidence.facts import PhaseFacts, Switches
+from yolo_fs.evidence.facts import PhaseFacts, WorkflowOptions
 from yolo_fs.protocol.departments import WORKING_NAMES, Dept, Mode, Role, barrier_between
 from yolo_fs.schemas.messages.catalogue import MESSAGES, Direction, Message
 
 
 def may_send(
-    sender: Actor, receiver: Actor, kind: str, switches: Switches | None = None
+    sender: Actor, receiver: Actor, kind: str, options: WorkflowOptions | None = None
 ) -> AccessDecision:
     """Return whether a message of a known type may go from one to the other.
 
-    `switches`: None where no configuration is known.
+    `options`: None where no configuration is known.
     """
     shape = MESSAGES[kind]
     if shape.direction is Direction.INTERNAL:
         return AccessDecision(False, f"{kind} is the Lead's own record and never sent.")
-    if switches and (refused := refuse_unused(kind, switches)):
+    if options and (refused := refuse_unused(kind, options)):
         return refused
     if not _is_leg(shape, sender.role, receiver.role):
         return _refuse_wrong_route(shape, kind, sender, receiver)
@@ -53,12 +53,12 @@ def may_send(
     )
 
 
-def refuse_unused(kind: str, switches: Switches) -> AccessDecision | None:
+def refuse_unused(kind: str, options: WorkflowOptions) -> AccessDecision | None:
     """Return the refusal of a message of a known type that a configuration has no use for."""
     shape = MESSAGES[kind]
-    if shape.team_mode and switches.config.team_mode not in ("auto", shape.team_mode):
+    if shape.team_mode and options.config.team_mode not in ("auto", shape.team_mode):
         return AccessDecision(False, f"{kind} occurs in team_mode={shape.team_mode} only.")
-    if shape.replaced_by and switches.several_departments:
+    if shape.replaced_by and options.several_departments:
         rule = (
             f"{kind} is not sent where several departments work: {shape.replaced_by} replaces it."
         )
@@ -188,11 +188,11 @@ def _leads(shape: type[Message], sender: Actor, departments: Sequence[Dept]) -> 
 
 
 def message_findings(
-    value: Mapping[str, Any], path: str, switches: Switches, line: int = 1
+    value: Mapping[str, Any], path: str, options: WorkflowOptions, line: int = 1
 ) -> Iterator[Finding]:
     """Yield why a message is not sent at all, or not from its sender to its receiver."""
     kind = str(value.get("type"))
-    if kind in MESSAGES and (unused := refuse_unused(kind, switches)):
+    if kind in MESSAGES and (unused := refuse_unused(kind, options)):
         hint = "Leave it out; config.json says how the team works."
         yield Finding(Reason.OUT_OF_LANE, path, line, "/type", unused.rule, hint=hint)
     elif kind == "dept_handoff":
@@ -201,30 +201,30 @@ def message_findings(
             Actor(Role.LEAD, Dept(name), Mode.MULTI) for name in ends if name in WORKING_NAMES
         ]
         if len(actors) == 2:
-            answer = among_those_at_work(may_send(actors[0], actors[1], kind), actors[0], switches)
+            answer = among_those_at_work(may_send(actors[0], actors[1], kind), actors[0], options)
             yield from _report_refusal(answer, path, line, "/to_dept", ends)
     elif kind == "escalation":
         yield from _check_escalation(
-            str(value.get("from")), str(value.get("to")), path, line, switches
+            str(value.get("from")), str(value.get("to")), path, line, options
         )
 
 
 def routes_broken(facts: PhaseFacts) -> Iterator[Finding]:
     """Yield handoffs of a phase to a department that their sender may not contact."""
-    for filed in facts.of_kind("dept-handoff"):
-        for number, line in enumerate(filed.lines, 1):
-            yield from message_findings(line, filed.place.path, facts.switches, number)
+    for artifact in facts.of_kind("dept-handoff"):
+        for number, line in enumerate(artifact.lines, 1):
+            yield from message_findings(line, artifact.place.path, facts.options, number)
 
 
 def _check_escalation(
-    sender: str, receiver: str, path: str, line: int, switches: Switches
+    sender: str, receiver: str, path: str, line: int, options: WorkflowOptions
 ) -> Iterator[Finding]:
     try:
-        low = find_actor(sender, None, mode_of(switches))
+        low = find_actor(sender, None, mode_of(options))
         high = meant_by(low, receiver)
     except YoloError:
         return
-    answer = among_those_at_work(may_escalate(low, high), low, switches)
+    answer = among_those_at_work(may_escalate(low, high), low, options)
     if not answer.allowed and low.role is Role.SECURITY and high.role is Role.USER:
         return  # a FAIL, which the message does not spell, goes there
     yield from _report_refusal(answer, path, line, "/to", (sender, receiver))

@@ -22,11 +22,11 @@ from yolo_fs.artifacts.examine import (
 )
 from yolo_fs.artifacts.naming import is_named_by_change
 from yolo_fs.artifacts.table import Check, Home, required_keys
-from yolo_fs.artifacts.verdicts import Place, PlanFacts, Surroundings
+from yolo_fs.artifacts.verdicts import ArtifactPath, PlanFacts, Surroundings
 from yolo_fs.checking.snapshots import AtCommit, NoTree, Snapshot
 from yolo_fs.core.ids import TaskRef
 from yolo_fs.core.reasons import Finding, Level, Reason, errors
-from yolo_fs.evidence.facts import Switches, texts
+from yolo_fs.evidence.facts import WorkflowOptions, texts
 from yolo_fs.git.repository import Repository
 from yolo_fs.handoffs.lifecycle import (
     README,
@@ -79,7 +79,7 @@ class Checker:
         self._settings = settings
         self._plans: dict[str, tuple[Hashable, PlanFacts | None]] = {}
 
-    def check(self, place: Place, data: bytes, snapshot: Snapshot) -> Checked:
+    def check(self, place: ArtifactPath, data: bytes, snapshot: Snapshot) -> Checked:
         """Check the bytes of an artifact among its neighbours in a snapshot."""
         path, settings = place.path, self._settings
         limits = settings.limits._replace(stops_at_errors=True)
@@ -112,13 +112,13 @@ class Checker:
         """Return a finding for each credential in the bytes of a file."""
         return find_secrets(data, path, frozenset(self._settings.policy.secrets_allowed))
 
-    def _out_of_lane(self, place: Place, records: Sequence[Record]) -> Iterator[Finding]:
+    def _out_of_lane(self, place: ArtifactPath, records: Sequence[Record]) -> Iterator[Finding]:
         """Warn of files in a plan that its Devs may not write.
 
         Otherwise the first warning would come with their commit, when the whole chain is asked.
         """
         is_plan = place.artifact.kind == "plan" and place.department in DEPARTMENT_BY_NAME
-        if not is_plan or not Switches(self._settings.config).several_departments:
+        if not is_plan or not WorkflowOptions(self._settings.config).several_departments:
             return
         department = DEPARTMENT_BY_NAME[Dept(place.department)]
         for line, value in records[1:]:
@@ -141,7 +141,7 @@ class Checker:
         from yolo_fs.artifacts.catalogue import artifact_of, find_kind
 
         if artifact := artifact_of(kind):
-            return self.check(Place(path, artifact), data, NoTree())
+            return self.check(ArtifactPath(path, artifact), data, NoTree())
         reading = READERS[kind.format](data, path, self._settings.limits)
         if kind.format is Format.FRONT_MATTER:
             faults = self._check_packet(data, path, reading, NoTree())
@@ -152,7 +152,7 @@ class Checker:
             faults = tuple(_add_example_hint(each, kind.format, kind.name) for each in faults)
         return Checked(reading.records, faults, torn=reading.torn)
 
-    def plans_beside(self, place: Place, snapshot: Snapshot) -> dict[str, PlanFacts]:
+    def plans_beside(self, place: ArtifactPath, snapshot: Snapshot) -> dict[str, PlanFacts]:
         """Return the facts of the other plans in the folder of a plan, by their ids."""
         plans: dict[str, PlanFacts] = {}
         for other in _places_beside(place, snapshot, "plan"):
@@ -160,7 +160,9 @@ class Checker:
                 plans[str(other.plan)] = facts
         return plans
 
-    def _examined(self, place: Place, records: Sequence[Record], snapshot: Snapshot) -> Understood:
+    def _examined(
+        self, place: ArtifactPath, records: Sequence[Record], snapshot: Snapshot
+    ) -> Understood:
         if not records:
             return Understood((), ())
         mentioned = commits_mentioned(place, records)
@@ -177,7 +179,7 @@ class Checker:
         return examine(place, records, around, self._settings.mode)
 
     def _tasks_named(
-        self, place: Place, records: Sequence[Record], snapshot: Snapshot
+        self, place: ArtifactPath, records: Sequence[Record], snapshot: Snapshot
     ) -> frozenset[str]:
         """Return the tasks of those plans beside an artifact of which it names a task."""
         named = {
@@ -194,14 +196,14 @@ class Checker:
             for record in self._records_of(other, snapshot)[1:]
         )
 
-    def _findings_beside(self, place: Place, snapshot: Snapshot) -> frozenset[str]:
+    def _findings_beside(self, place: ArtifactPath, snapshot: Snapshot) -> frozenset[str]:
         return frozenset(
             str(record.value.get("id"))
             for other in _places_beside(place, snapshot, "critique")
             for record in self._records_of(other, snapshot)
         )
 
-    def _records_of(self, place: Place, snapshot: Snapshot) -> Sequence[Record]:
+    def _records_of(self, place: ArtifactPath, snapshot: Snapshot) -> Sequence[Record]:
         """Return the records of another artifact in the documented form; none if unreadable."""
         from yolo_fs.artifacts.forms import normalise
 
@@ -278,7 +280,7 @@ class Checker:
         return facts
 
 
-def _places_beside(place: Place, snapshot: Snapshot, kind: str) -> Iterator[Place]:
+def _places_beside(place: ArtifactPath, snapshot: Snapshot, kind: str) -> Iterator[ArtifactPath]:
     """Yield each artifact of a kind in the folder of another."""
     for name in snapshot.names(place.folder):
         other = place_of_name(name)
@@ -331,7 +333,7 @@ def _is_spread(data: bytes) -> bool:
 
 
 def _merge_missing_header(
-    place: Place, records: Sequence[Record], findings: Iterable[Finding]
+    place: ArtifactPath, records: Sequence[Record], findings: Iterable[Finding]
 ) -> Iterator[Finding]:
     """Yield the findings, but one for all keys where the first line is one of the body.
 
@@ -434,7 +436,9 @@ def _parse_packet(data: bytes, path: str, reading: Reading, limits: Limits) -> P
     return from_front_matter(texts, text.whole() if text else [], path, reading.findings)
 
 
-def previous_records(repository: Repository, place: Place, blob: str | None) -> tuple[Record, ...]:
+def previous_records(
+    repository: Repository, place: ArtifactPath, blob: str | None
+) -> tuple[Record, ...]:
     """Return the records of the version before, if the commit's subject depends on the change.
 
     `blob`: the version before; None when there is none.

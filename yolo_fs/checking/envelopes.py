@@ -25,7 +25,7 @@ from yolo_fs.artifacts.handoff_names import (
 from yolo_fs.authority.message_routes import message_findings
 from yolo_fs.checking.snapshots import Snapshot
 from yolo_fs.core.reasons import Fault, Finding, Reason, errors
-from yolo_fs.evidence.facts import Switches
+from yolo_fs.evidence.facts import WorkflowOptions
 from yolo_fs.handoffs import envelopes
 from yolo_fs.handoffs.envelopes import Sent, mentioned_files, right_name
 from yolo_fs.handoffs.reading import cause_of
@@ -232,7 +232,7 @@ class ParsedMessage(NamedTuple):
 
 
 def parse_message(
-    data: bytes, path: str, limits: Limits, mode: Strictness, switches: Switches
+    data: bytes, path: str, limits: Limits, mode: Strictness, options: WorkflowOptions
 ) -> ParsedMessage:
     """Return what was sent as a message, or as plain text with the reasons of document 004."""
     reading = read_object(data, path, limits)
@@ -245,7 +245,7 @@ def parse_message(
     if message is None:
         return _as_text(data, Reason.SCHEMA_INVALID, findings)
     return ParsedMessage(
-        message.type, value, "", (), (*findings, *message_findings(value, path, switches))
+        message.type, value, "", (), (*findings, *message_findings(value, path, options))
     )
 
 

@@ -24,7 +24,7 @@ from yolo_fs.artifacts.classify import (
 from yolo_fs.artifacts.corrections import Correction, words_of
 from yolo_fs.artifacts.export import field_docs
 from yolo_fs.artifacts.repair import MAX_BYTES, mended
-from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.checking.validate import STDIN, CheckedFile, Validator
 from yolo_fs.core.credentials import redact
 from yolo_fs.core.reasons import Finding, Reason, YoloError, errors, safe
@@ -195,7 +195,7 @@ def correction_of(
     return Correction(place, root, plans, aliases=own, of_plan=_plan_of(place, full))
 
 
-def _plan_of(place: Place, full: str) -> Sequence[Mapping[str, Any]]:
+def _plan_of(place: ArtifactPath, full: str) -> Sequence[Mapping[str, Any]]:
     """Return the lines of the plan that a summary is of."""
     folder, name = os.path.split(full)
     if place.plan is None or name.endswith(PLAN_SUFFIX):
@@ -207,7 +207,7 @@ def _plan_of(place: Place, full: str) -> Sequence[Mapping[str, Any]]:
     return [] if errors(reading.findings) else [record.value for record in reading.records]
 
 
-def _place_of(full: str) -> Place | None:
+def _place_of(full: str) -> ArtifactPath | None:
     location = in_tree(full)
     place = classify(location.path) if location else None
     return place or place_of_name(os.path.basename(full))

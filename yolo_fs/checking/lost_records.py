@@ -10,7 +10,7 @@ from typing import Any
 
 from yolo_fs.artifacts.classify import ENVELOPE, PLANNING_ROOT
 from yolo_fs.artifacts.records import LostRecord, keeps_records, key_of, lost_records, superseded_in
-from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.authority.writers import producers_of
 from yolo_fs.core.reasons import Finding, Reason
 from yolo_fs.git.history import LoggedCommit, log
@@ -25,7 +25,7 @@ _VERSIONS_LOOKED_AT = 200
 
 
 def lost_from(
-    repository: Repository, place: Place, data: bytes, blob: str | None, tip: str | None
+    repository: Repository, place: ArtifactPath, data: bytes, blob: str | None, tip: str | None
 ) -> tuple[Finding, ...]:
     """Return a finding for each record that a new version lacks and that may not be removed, or
     that a handoff was sent already with another content.
@@ -45,7 +45,7 @@ def lost_from(
 
 
 def _check_sent(
-    repository: Repository, place: Place, data: bytes, blob: str | None
+    repository: Repository, place: ArtifactPath, data: bytes, blob: str | None
 ) -> tuple[Finding, ...]:
     readings = (_read_blob(repository, blob) if blob else data, data)
     before, now = (READERS[place.artifact.format](each, place.path, Limits()) for each in readings)
@@ -60,7 +60,7 @@ def _check_sent(
     return (Finding(Reason.STATE_CONFLICT, place.path, 1, "", message, expected, hint),)
 
 
-def restored(repository: Repository, place: Place, data: bytes) -> bytes:
+def restored(repository: Repository, place: ArtifactPath, data: bytes) -> bytes:
     """Return a version with its lost records of the branch restored.
 
     Each is unchanged and in its old place, before the records that are new.
@@ -88,7 +88,7 @@ def restored(repository: Repository, place: Place, data: bytes) -> bytes:
 
 
 def _lost(
-    repository: Repository, place: Place, data: bytes, blob: str | None, tip: str | None
+    repository: Repository, place: ArtifactPath, data: bytes, blob: str | None, tip: str | None
 ) -> Iterator[LostRecord]:
     if blob is None or not keeps_records(place.artifact):
         return
@@ -100,7 +100,9 @@ def _lost(
     yield from (record for record in lost if record.name not in let_go)
 
 
-def _decisions(repository: Repository, place: Place, tip: str | None) -> Iterator[dict[str, Any]]:
+def _decisions(
+    repository: Repository, place: ArtifactPath, tip: str | None
+) -> Iterator[dict[str, Any]]:
     """Yield the committed decisions of its phase; of all phases if it belongs to none."""
     folder = place.folder if place.phase else PLANNING_ROOT
     for path, blob in repository.files_at(tip, folder).items() if tip else ():
@@ -109,7 +111,7 @@ def _decisions(repository: Repository, place: Place, tip: str | None) -> Iterato
             yield from (record.value for record in reading.records)
 
 
-def _finding(place: Place, record: LostRecord, added: LoggedCommit | None) -> Finding:
+def _finding(place: ArtifactPath, record: LostRecord, added: LoggedCommit | None) -> Finding:
     kind = place.artifact.kind
     writers = " or ".join(sorted(name_in(role, place.department) for role in producers_of(kind)))
     whose = f" of {record.speaker or writers}" if record.speaker or writers else ""
@@ -126,7 +128,7 @@ def _finding(place: Place, record: LostRecord, added: LoggedCommit | None) -> Fi
 
 
 def _find_adding_commits(
-    repository: Repository, place: Place, lost: Sequence[LostRecord], tip: str | None
+    repository: Repository, place: ArtifactPath, lost: Sequence[LostRecord], tip: str | None
 ) -> dict[int, LoggedCommit]:
     """Return line → the commit that added that record, within a limited part of history."""
     commits: dict[int, LoggedCommit] = {}
@@ -152,7 +154,7 @@ def _find_adding_commits(
     return commits
 
 
-def _values(place: Place, data: bytes) -> list[dict[str, Any]]:
+def _values(place: ArtifactPath, data: bytes) -> list[dict[str, Any]]:
     """Return the records in normal form: a record that is only reformatted is not lost."""
     from yolo_fs.artifacts.forms import normalise  # shapes, where a record is really missing
 

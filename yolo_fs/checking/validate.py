@@ -32,7 +32,7 @@ from yolo_fs.artifacts.classify import (
     place_of_name,
 )
 from yolo_fs.artifacts.handoff_names import HANDOFF_FOLDER
-from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.checking.checker import Checker
 from yolo_fs.checking.lost_records import lost_from, restored
 from yolo_fs.checking.snapshots import (
@@ -366,7 +366,7 @@ class Validator:
         if name.endswith(".json"):
             if kind := self._kind_of_content(data, shown):
                 if kind is ANY_ENVELOPE and location and _is_below(location.path, HANDOFF_FOLDER):
-                    place = Place(location.path, ENVELOPE)
+                    place = ArtifactPath(location.path, ENVELOPE)
                     return self._check_place(place, shown, data, snapshot)
                 return self._check_kind(kind, shown, data)
             findings = errors(read_object(data, shown, self._settings.limits).findings)
@@ -374,7 +374,7 @@ class Validator:
         return CheckedFile(shown, (_finding_for_unknown_type(shown),))
 
     def _check_place(
-        self, place: Place, shown: str, data: bytes, snapshot: Snapshot
+        self, place: ArtifactPath, shown: str, data: bytes, snapshot: Snapshot
     ) -> CheckedFile:
         checked = self._checker.check(place, data, snapshot)
         name = place.artifact.kind

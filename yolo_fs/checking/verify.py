@@ -30,7 +30,7 @@ from yolo_fs.artifacts.naming import (
     trailers_of,
 )
 from yolo_fs.artifacts.table import ARTIFACTS, comes_beside
-from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.checking.checker import Checked, Checker, previous_records
 from yolo_fs.checking.snapshots import AtCommit, BlobReader
 from yolo_fs.core.ids import SHORT
@@ -105,7 +105,9 @@ class Verifier:
             faults = tuple(CommitFault(commit.oid, finding) for finding in known)
             yield VerifiedCommit(commit, faults, number, len(own), is_whole)
 
-    def standing(self, tip: str, standing: Iterable[tuple[Place, str]]) -> Iterator[CommitFault]:
+    def standing(
+        self, tip: str, standing: Iterable[tuple[ArtifactPath, str]]
+    ) -> Iterator[CommitFault]:
         """Yield what is wrong with artifacts as `tip` has them, whoever committed them.
 
         `standing`: each with the commit that gave it its content.
@@ -149,7 +151,7 @@ class Verifier:
                 yield from self._findings_at(commit, place, is_named=number == 0)
 
     def _findings_at(
-        self, commit: LoggedCommit, place: Place, *, is_named: bool
+        self, commit: LoggedCommit, place: ArtifactPath, *, is_named: bool
     ) -> Iterator[Finding]:
         """Yield what is wrong with a file; `is_named`: the commit's subject names it."""
         snapshot = AtCommit(self._repository, commit.oid, self._blobs)
@@ -173,7 +175,7 @@ class Verifier:
         yield from _check_trailers(commit, place)
 
     def _check_subject(
-        self, commit: LoggedCommit, place: Place, checked: Checked
+        self, commit: LoggedCommit, place: ArtifactPath, checked: Checked
     ) -> Iterator[Finding]:
         blob = None
         if is_named_by_change(place) and commit.parents:
@@ -218,7 +220,7 @@ def _finding_for_several_paths(commit: LoggedCommit) -> Finding:
     )
 
 
-def _check_trailers(commit: LoggedCommit, place: Place) -> Iterator[Finding]:
+def _check_trailers(commit: LoggedCommit, place: ArtifactPath) -> Iterator[Finding]:
     prescribed = trailers_of(place)
     # The number of warnings depends on the neighbours and settings of that time, and the origin
     # identifies a copy, so neither can be recomputed.

@@ -22,7 +22,7 @@ from yolo_fs.cli.reply import Invocation, Reply, as_agent, verb
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, safe
 from yolo_fs.core.timestamps import local
-from yolo_fs.evidence.facts import Switches
+from yolo_fs.evidence.facts import WorkflowOptions
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.protocol.roster import meant_agent
@@ -156,7 +156,7 @@ def shutdown(invocation: Invocation, *, reason: str, deadline: int, name: str) -
         raise YoloError(Reason.UNKNOWN_NAME, f"unknown agent {safe(name)!r}", hint=hint)
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
-        if refused := refuse_unused(REQUEST, Switches(settings.config)):
+        if refused := refuse_unused(REQUEST, WorkflowOptions(settings.config)):
             raise YoloError(Reason.OUT_OF_LANE, refused.rule)
         AgentJournal(repository.own_dir, settings.limits).add(
             name, f"SD-{os.urandom(4).hex()}", message

@@ -34,7 +34,7 @@ from yolo_fs.company.runs import Listener, intent_of, runs
 from yolo_fs.company.team_size import agents_of_run, said_team, set_team, with_team
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
-from yolo_fs.evidence.facts import Switches
+from yolo_fs.evidence.facts import WorkflowOptions
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.install.background import Launched, end, running, wait_for_heirs, wait_ready, watch
@@ -261,7 +261,7 @@ def _run(
     options = RunOptions(**limits, chain=chain, team=team or "", host_words=own_words)
     with Repository(invocation.start) as repository:
         settings = with_team(load(repository.root), options.team)
-        department = department_at_work(dept, Switches(settings.config))
+        department = department_at_work(dept, WorkflowOptions(settings.config))
         options = options._replace(department=department if dept else None)
         hosts = hosts_for(repository, host_words, program)
         if not dry_run:

@@ -15,7 +15,7 @@ from yolo_fs.core.reasons import Exit, counted, safe
 from yolo_fs.core.timestamps import local
 from yolo_fs.git.repository import Repository
 from yolo_fs.kept.selection import KeptEntry
-from yolo_fs.kept.service import Keeper, Restored, restore
+from yolo_fs.kept.service import KeptStore, Restored, restore
 from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def kept() -> None:
 def list_(invocation: Invocation) -> Reply:
     """List what is kept, newest last: number, moment, paths and why."""
     with Repository(invocation.start) as repository:
-        entries = _keeper(repository).entries()
+        entries = _kept_store(repository).entries()
     data = {
         "entries": [_as_json(entry) for entry in entries],
         "bytes": sum(entry.size_bytes for entry in entries),
@@ -59,10 +59,10 @@ def list_(invocation: Invocation) -> Reply:
 def show(invocation: Invocation, *, number: int) -> Reply:
     """Print the contents of an entry; invisible characters are escaped, except with --json."""
     with Repository(invocation.start) as repository:
-        keeper = _keeper(repository)
-        entry = keeper.entry(number)
+        kept_store = _kept_store(repository)
+        entry = kept_store.entry(number)
         contents = {
-            path: leaf.data.decode("utf-8", "replace") for path, leaf in keeper.contents(entry)
+            path: leaf.data.decode("utf-8", "replace") for path, leaf in kept_store.contents(entry)
         }
     return Reply(
         _as_json(entry) | {"contents": contents},
@@ -79,8 +79,8 @@ def restore_(invocation: Invocation, *, number: int, target: str | None) -> Repl
     Nothing is written into a git directory, through a link, or where git would run it as a hook.
     """
     with Repository(invocation.start) as repository:
-        keeper = _keeper(repository)
-        done = restore(repository, keeper, keeper.entry(number), target, invocation.start)
+        kept_store = _kept_store(repository)
+        done = restore(repository, kept_store, kept_store.entry(number), target, invocation.start)
     code = Exit.FINDINGS if done.findings else Exit.DONE
     data = {"restored": done.written, "kept_first": done.kept_first}
     return Reply(data, done.findings, code, lambda console: _show_restored(console, done))
@@ -93,13 +93,13 @@ def restore_(invocation: Invocation, *, number: int, target: str | None) -> Repl
 def prune(invocation: Invocation, *, older: str) -> Reply:
     """Delete older entries. Git frees the space at its next garbage collection."""
     with Repository(invocation.start) as repository:
-        gone = _keeper(repository).prune(_parse_age(older))
+        gone = _kept_store(repository).prune(_parse_age(older))
     text = f"{counted(gone, 'kept file')} dropped"
     return Reply({"pruned": gone}, show=lambda console: console.print(text))
 
 
-def _keeper(repository: Repository) -> Keeper:
-    return Keeper(repository, secrets_allowed=load(repository.root).policy.secrets_allowed)
+def _kept_store(repository: Repository) -> KeptStore:
+    return KeptStore(repository, secrets_allowed=load(repository.root).policy.secrets_allowed)
 
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}

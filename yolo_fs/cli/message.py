@@ -13,7 +13,7 @@ from yolo_fs.checking.envelopes import ParsedMessage, parse_message
 from yolo_fs.cli.may import answered, repository_of
 from yolo_fs.cli.reply import STDIN, Invocation, Reply, from_stdin, verb
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, hint_for_unknown, safe
-from yolo_fs.evidence.facts import Switches
+from yolo_fs.evidence.facts import WorkflowOptions
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.messages.catalogue import MESSAGES
 from yolo_fs.system.files import read
@@ -81,7 +81,9 @@ def hear_message(start: str, file: str, settings: Settings) -> ParsedMessage:
         YoloError: why the file cannot be read.
     """
     data = _bytes(start, file, settings.policy.max_file_bytes)
-    return parse_message(data, file, settings.limits, settings.mode, Switches(settings.config))
+    return parse_message(
+        data, file, settings.limits, settings.mode, WorkflowOptions(settings.config)
+    )
 
 
 def _bytes(start: str, file: str, limit_bytes: int) -> bytes:

@@ -12,7 +12,7 @@ from yolo_fs.authority.actors import department_at_work
 from yolo_fs.cli.reply import Invocation, Reply, as_agent, verb
 from yolo_fs.core.ids import PHASE_DIRECTORY, SHORT
 from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, safe
-from yolo_fs.evidence.facts import Switches
+from yolo_fs.evidence.facts import WorkflowOptions
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.progress import PhaseStatus
@@ -66,8 +66,8 @@ def new(invocation: Invocation, *, slug: str, is_fix: bool, dept: str) -> Reply:
     if dept and not is_fix:
         raise click.UsageError("--dept belongs to --fix: any other phase is every department's.")
     with Repository(invocation.start) as repository:
-        switches = Switches(load(repository.root).config)
-        department = department_at_work(dept, switches) if is_fix else None
+        options = WorkflowOptions(load(repository.root).config)
+        department = department_at_work(dept, options) if is_fix else None
         made = make_phase(repository, slug)
         if department and made.is_new:
             begin_fix(repository.root, made.path, department)

@@ -104,7 +104,7 @@ def _find_planned_work(
     own, department = place.plan, Dept(place.department)
     commits = [
         work.commit
-        for work in facts_reader.collect_work(facts.filed)
+        for work in facts_reader.collect_work(facts.committed)
         if work.plan == str(own) and is_work_of(work, department, facts.plans)
     ]
     plans = facts.of_kind("plan", department)

@@ -70,7 +70,7 @@ def _find_holding(
     if (tip := repository.head().tip) is None:
         return
     for facts in FactsReader(repository, settings).facts(tip):
-        held = ((filed.place, filed.commit) for filed in find_holding(facts))
+        held = ((artifact.place, artifact.commit) for artifact in find_holding(facts))
         yield from verifier.standing(tip, held)
 
 

@@ -44,5 +44,5 @@ def act_of_advice(phase: Phase, about: Act, superior: str, tried: Sequence[str])
 
 def decision_of(phase: Phase) -> str:
     """Return what the last record of a phase's decisions says; empty where there is none."""
-    lines = [line for filed in phase.facts.of_kind(_DECISIONS) for line in filed.lines]
+    lines = [line for artifact in phase.facts.of_kind(_DECISIONS) for line in artifact.lines]
     return safe(str(lines[-1].get("dec", "")), 1000) if lines else ""

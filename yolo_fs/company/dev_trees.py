@@ -75,7 +75,7 @@ class DevTree:
         self._line = os.path.join(repository.own_dir, _LINE)
         self._merges: dict[tuple[str, str], Merge] = {}
         self._again_at = 0.0
-        self._is_filed = False
+        self._is_committed = False
 
     @property
     def root(self) -> str:
@@ -106,7 +106,7 @@ class DevTree:
         Work that does not fit there, or is for another branch, stays on the branch that it is on,
         and another one is begun. `free_branch`: returns a name for it.
         """
-        self._is_filed = False
+        self._is_committed = False
         tip = str(self._home.repository.head().tip)
         made = self._merge(self._tip, tip, f"Merge the branch of the run into {self.branch}")
         if made.conflicts or not self._is_for_this_branch:
@@ -120,9 +120,9 @@ class DevTree:
         if time.monotonic() < self._again_at:
             return Landing()
         self._again_at = time.monotonic() + _AGAIN_S
-        if not self._is_filed:
+        if not self._is_committed:
             self._commit_artifacts()
-            self._is_filed = True
+            self._is_committed = True
         if not self._is_for_this_branch:
             return Landing(obstacle=Reason.OTHER_BRANCH)
         home = self._home.repository

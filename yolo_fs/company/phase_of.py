@@ -55,7 +55,9 @@ def chosen_phase(
     at_work = phase_at_work(facts_reader)
     if at_work and not (at_work.is_complete and intent):
         folder = f"{at_work.facts.folder}/"
-        is_begun = any(filed.place.path.startswith(folder) for filed in at_work.facts.filed)
+        is_begun = any(
+            artifact.place.path.startswith(folder) for artifact in at_work.facts.committed
+        )
         return ChosenPhase(at_work.id, False, at_work.is_complete, is_begun)
     if not intent:
         raise YoloError(

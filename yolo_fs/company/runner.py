@@ -255,7 +255,9 @@ class Runner:
     def _is_begun(self) -> bool:
         """Whether the branch has an artifact of the phase."""
         facts = self._branch.phase.facts
-        return any(filed.place.path.startswith(f"{facts.folder}/") for filed in facts.filed)
+        return any(
+            artifact.place.path.startswith(f"{facts.folder}/") for artifact in facts.committed
+        )
 
     def _adopt(self, run: Run) -> None:
         for record in run.acts:

@@ -29,8 +29,8 @@ def source_of(phase: Phase, act: Act) -> Iterator[SourceCommit]:
     if own := TaskRef.parse(act.task):
         yield SourceCommit(own, act.commit_type)
     elif act.role == Role.TESTER:
-        for filed in phase.facts.of_kind("test-plan", act.department):
-            for line in filed.lines:
+        for artifact in phase.facts.of_kind("test-plan", act.department):
+            for line in artifact.lines:
                 task = TaskRef.parse(f"{line.get('plan')}/{line.get('id')}")
                 if task and (files := paths_in(line.get("tf"))):
                     yield SourceCommit(task, "test", files)

@@ -12,7 +12,7 @@ from yolo_fs.agents.access import Access
 from yolo_fs.authority.actors import superiors
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.reasons import Reason, YoloError
-from yolo_fs.evidence.facts import Switches
+from yolo_fs.evidence.facts import WorkflowOptions
 from yolo_fs.git.commit import CommitRequest
 from yolo_fs.git.repository import Repository
 from yolo_fs.progress.placing import FileCommitter, tried
@@ -98,6 +98,6 @@ def agents_of_run(settings: Settings, chain: str) -> frozenset[str]:
     stages = () if chain in GOES_ON else CHAINS.get(chain, ())
     actors = [access.actor(stage.role) for stage in stages]
     roles = {each.role for own in actors for each in (own, *superiors(own))}
-    groups = (None, *SHARED_NAMES, *Switches(settings.config).departments)
+    groups = (None, *SHARED_NAMES, *WorkflowOptions(settings.config).departments)
     there = (row for row in AGENTS if row.department in groups)
     return frozenset(row.name for row in there if row.role in roles or not roles)

@@ -12,7 +12,7 @@ from typing import Any
 
 from yolo_fs.artifacts.examine import CHECKS
 from yolo_fs.artifacts.table import Check
-from yolo_fs.artifacts.verdicts import Place, Surroundings
+from yolo_fs.artifacts.verdicts import ArtifactPath, Surroundings
 from yolo_fs.checking.checker import Checker
 from yolo_fs.checking.snapshots import WorkTree
 from yolo_fs.compat.script_io import Folder, UsageError, first, json_type, parse, print_verdict
@@ -116,7 +116,9 @@ def _check_references(path: str, lines: Lines, wrongs: Collection[Wrong]) -> Ite
     if header is None:
         return
     folder, name = os.path.split(path)
-    place = Place(name, ROWS["plan"], plan=PlanId.parse(f"{header.get('p')}-{header.get('n')}"))
+    place = ArtifactPath(
+        name, ROWS["plan"], plan=PlanId.parse(f"{header.get('p')}-{header.get('n')}")
+    )
     settings = Settings(Config(), Policy())
     snapshot = WorkTree(folder or ".", settings.policy.max_file_bytes)
     around = Surroundings(Checker(settings).plans_beside(place, snapshot))

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, plans_named
 from yolo_fs.artifacts.examine import find_secrets, of_sections, understand
-from yolo_fs.artifacts.verdicts import Accepted, Committed, Held, Place, Verdict
+from yolo_fs.artifacts.verdicts import Accepted, ArtifactPath, Committed, Held, Verdict
 from yolo_fs.authority.actors import Actor
 from yolo_fs.contexts.selection import ContextSource, ContextSources, Origin
 from yolo_fs.core.ids import PhaseId, PlanId
@@ -218,7 +218,7 @@ class Gatherer:
         has_text = place.artifact.format in _TEXTS if place else not path.endswith(".jsonl")
         return ContextSource(path, records, tuple(data.decode().split("\n")) if has_text else ())
 
-    def _plans_beside(self, place: Place) -> frozenset[str]:
+    def _plans_beside(self, place: ArtifactPath) -> frozenset[str]:
         if not place.artifact.needs_plans:
             return frozenset()
         return plans_named(names_in(os.path.join(self._repository.root, place.folder)))

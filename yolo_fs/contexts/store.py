@@ -23,14 +23,14 @@ from yolo_fs.contexts.compiler import (
 from yolo_fs.contexts.gather import Gatherer, SourceSnapshot
 from yolo_fs.core.ids import PhaseId, PlanId
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError
-from yolo_fs.evidence.facts import Switches
+from yolo_fs.evidence.facts import WorkflowOptions
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE
 from yolo_fs.protocol.departments import SHARED_NAMES
 from yolo_fs.protocol.roster import AGENT_BY_NAME
+from yolo_fs.scanning.scanner import Scanner
 from yolo_fs.states.project import current
-from yolo_fs.survey.surveyor import Surveyor
 from yolo_fs.system.files import Content, is_plain_file, names_in, read, stamp_of
 from yolo_fs.system.store import SHARED, reap_temporaries, write_text
 from yolo_fs.system.toon import write_value
@@ -132,7 +132,7 @@ class ContextStore:
 
     def agents(self) -> tuple[str, ...]:
         """Return the agents of active departments, the shared group and the layer before them."""
-        active = (None, *SHARED_NAMES, *Switches(self._settings.config).departments)
+        active = (None, *SHARED_NAMES, *WorkflowOptions(self._settings.config).departments)
         return tuple(
             name
             for name, row in AGENT_BY_NAME.items()
@@ -156,8 +156,8 @@ class ContextStore:
 
     def _look(self, commit: str | None) -> SourceSnapshot:
         """Check every candidate, and return all possible sources of contexts."""
-        with Surveyor(self._repository, self._settings.without_patience) as surveyor:
-            looks = surveyor.survey(sorted(surveyor.candidates().stamps)).seen
+        with Scanner(self._repository, self._settings.without_patience) as scanner:
+            looks = scanner.scan(sorted(scanner.candidates().stamps)).seen
         verdicts = {path: look.seen.verdict for path, look in looks.items()}
         known_verdicts = {
             path: verdict for path, verdict in verdicts.items() if not isinstance(verdict, Ignored)
@@ -165,7 +165,7 @@ class ContextStore:
         return self._gatherer.look(commit, known_verdicts)
 
     def _actor(self, name: str) -> Actor:
-        actor = find_actor(name, None, mode_of(Switches(self._settings.config)))
+        actor = find_actor(name, None, mode_of(WorkflowOptions(self._settings.config)))
         agent_of(actor)
         return actor
 

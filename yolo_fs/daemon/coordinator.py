@@ -27,11 +27,11 @@ from yolo_fs.git.obstacles import IN_PROGRESS, Obstacles
 from yolo_fs.git.refs import RefUpdater
 from yolo_fs.git.repository import Head, Repository
 from yolo_fs.kept.selection import KeptCause
-from yolo_fs.kept.service import ContentToKeep, Keeper
+from yolo_fs.kept.service import ContentToKeep, KeptStore
 from yolo_fs.progress.placing import placed
 from yolo_fs.progress.state_move import FreshArtifact, StateMove
 from yolo_fs.protocol.workflow import STEP_BY_KEY
-from yolo_fs.survey.surveyor import CachedVerdict, Observation, Refusal, Surveyor, VerdictStore
+from yolo_fs.scanning.scanner import CachedVerdict, Observation, Refusal, Scanner, VerdictStore
 from yolo_fs.system import failpoint
 from yolo_fs.system.files import Stamp, stamp_at, stamp_of
 from yolo_fs.workspace.settings import Settings
@@ -236,9 +236,9 @@ class Coordinator:
         """Path → digest of the content that was kept last."""
         self._passing: dict[str, tuple[bytes, float]] = {}
         """Path → digest of content in a transient hold, and since when on the monotonic clock."""
-        self._keeper = Keeper(repository, secrets_allowed=settings.policy.secrets_allowed)
-        self._surveyor = Surveyor(repository, settings, emit, self._refusals.append)
-        self.obstacles = self._surveyor.obstacles
+        self._kept_store = KeptStore(repository, secrets_allowed=settings.policy.secrets_allowed)
+        self._scanner = Scanner(repository, settings, emit, self._refusals.append)
+        self.obstacles = self._scanner.obstacles
         """The user's activities that block a commit."""
         self._store = VerdictStore()
         self.known: Mapping[str, CachedVerdict] = self._store.cached
@@ -258,7 +258,7 @@ class Coordinator:
         self.results: tuple[CommitResult, ...] = ()
         """The commits of the last scan."""
         self._diverged: frozenset[str] = frozenset()
-        self._reconciled = self._surveyor.head
+        self._reconciled = self._scanner.head
         """The branch at the last full scan, with our own commits since. A check of a few paths may
         detect that the branch moved, but does not cover the other paths."""
 
@@ -306,12 +306,12 @@ class Coordinator:
         processed in between. `results` has what was committed.
         """
         before, self._reconciled = dict(self.known), self._repository.head()
-        candidates = yield from self._surveyor.find_candidates()
+        candidates = yield from self._scanner.find_candidates()
         for path in before.keys() - candidates.stamps.keys():
             if self.known.get(path) is before[path]:
                 self._store.forget(path)
         self.results = self.process([*self._store.changed(candidates), *self.unsettled])
-        self._surveyor.unwritten.keep()
+        self._scanner.unwritten.keep()
 
     def process(self, paths: Iterable[str]) -> tuple[CommitResult, ...]:
         """Check the paths and commit what is accepted; return what was committed."""
@@ -352,14 +352,14 @@ class Coordinator:
 
     def take_note(self, before: Head, head: Head) -> None:
         """Treat a move of the branch as our own: its content is also in the work tree."""
-        self._surveyor.head = head
+        self._scanner.head = head
         if self._reconciled == before:
             self._reconciled = head
 
     def close(self) -> None:
         """End the helper processes started here; the repository stays open."""
-        self._surveyor.unwritten.keep()
-        self._surveyor.close()
+        self._scanner.unwritten.keep()
+        self._scanner.close()
         self.index.close()
         self._branches.close()
 
@@ -400,7 +400,7 @@ class Coordinator:
     def _process_chunk(self, paths: list[str]) -> list[CommitResult]:
         results: list[CommitResult] = []
         for attempt in range(ATTEMPTS):
-            outcome = self._survey_and_apply(paths)
+            outcome = self._scan_and_apply(paths)
             results += [each for each in outcome.made if each.commit]
             paths = [path for path in paths if _is_moved(outcome.verdicts.get(path))]
             if not paths:
@@ -408,8 +408,8 @@ class Coordinator:
             time.sleep(random.uniform(0, 0.002 * 2**attempt))
         return results
 
-    def _survey_and_apply(self, paths: list[str]) -> ApplyResult:
-        head, _, seen, _ = self._surveyor.survey(paths, time.time_ns())
+    def _scan_and_apply(self, paths: list[str]) -> ApplyResult:
+        head, _, seen, _ = self._scanner.scan(paths, time.time_ns())
         before = {path: verdict for path in seen if (verdict := self._store.verdict(path))}
         actions = decide(before, {path: look.seen.verdict for path, look in seen.items()})
         outcome = self._applier.carry_out(actions, head)
@@ -420,7 +420,7 @@ class Coordinator:
             observed = Observation(verdict, look.seen.stamp)
             self._store.remember(path, CachedVerdict(observed, look.read_at_ns))
             if isinstance(verdict, Committed) and look.seen.stamp:
-                self._surveyor.unwritten.agrees(path, verdict.blob, look.seen.stamp)
+                self._scanner.unwritten.agrees(path, verdict.blob, look.seen.stamp)
             if not isinstance(verdict, Rejected | Held | Waiting):
                 self._kept.pop(path, None)
                 self._passing.pop(path, None)
@@ -452,7 +452,7 @@ class Coordinator:
         if not contents:
             return
         try:
-            self._keeper.keep(contents)
+            self._kept_store.keep(contents)
         # A failure to keep refused contents must not block anything else; it is tried again.
         except YoloError as error:
             self._emit("kept.failed", contents[0].path, {"reason": error.reason.value})

@@ -43,7 +43,7 @@ from yolo_fs.escalations.log import (
     station,
 )
 from yolo_fs.escalations.machine import advance, begin, wanting
-from yolo_fs.evidence.facts import Plan, Switches, Work, is_work_of, touches
+from yolo_fs.evidence.facts import Plan, Work, WorkflowOptions, is_work_of, touches
 from yolo_fs.git.history import read_commit
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
@@ -124,7 +124,7 @@ class PhaseLog:
     ) -> PhaseEscalations:
         entries, wrong = self._read_entries()
         known = EscalationLog(
-            mode=mode_of(Switches(self._settings.config)),
+            mode=mode_of(WorkflowOptions(self._settings.config)),
             rules=self._settings.config.escalation,
             lines=tuple(record.value for record in reading.records),
             entries=entries,

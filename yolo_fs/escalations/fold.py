@@ -184,7 +184,7 @@ def open_of(facts: PhaseFacts, department: Dept | None) -> Iterator[EscalationPr
 
     The first active department also gets those of inactive departments.
     """
-    working = facts.switches.departments
+    working = facts.options.departments
     for escalation in as_committed(facts):
         theirs = escalation.department if escalation.department in working else working[0]
         if escalation.is_open and department in (None, theirs):

@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.naming import entries_in
-from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.authority.actors import mode_of
 from yolo_fs.core.ids import EscalationId, TaskRef
 from yolo_fs.core.reasons import Finding, safe
@@ -89,12 +89,12 @@ class EscalationLog:
 
 def logged(facts: PhaseFacts) -> EscalationLog:
     """Return what the committed artifacts of a phase say of its escalations."""
-    filed = facts.of_kind("escalation")
-    at_s = max((artifact.at_s for artifact in filed), default=0)
+    committed = facts.of_kind("escalation")
+    at_s = max((artifact.at_s for artifact in committed), default=0)
     return EscalationLog(
-        mode=mode_of(facts.switches),
-        rules=facts.switches.config.escalation,
-        lines=tuple(line for artifact in filed for line in artifact.lines),
+        mode=mode_of(facts.options),
+        rules=facts.options.config.escalation,
+        lines=tuple(line for artifact in committed for line in artifact.lines),
         entries=entries_in(facts.execution_state()),
         written_at=datetime.fromtimestamp(at_s, UTC) if at_s else None,
         departments=departments_of(facts),
@@ -103,10 +103,10 @@ def logged(facts: PhaseFacts) -> EscalationLog:
 
 def departments_of(facts: PhaseFacts) -> dict[str, tuple[Dept, ...]]:
     """Return plan → its departments, for each plan that `plans_of` knows."""
-    return departments_among(filed.place for filed in facts.of_kind("plan") if filed.lines)
+    return departments_among(artifact.place for artifact in facts.of_kind("plan") if artifact.lines)
 
 
-def departments_among(plans: Iterable[Place]) -> dict[str, tuple[Dept, ...]]:
+def departments_among(plans: Iterable[ArtifactPath]) -> dict[str, tuple[Dept, ...]]:
     """Return plan → the departments with a plan of that number, the one without a prefix first."""
     departments: dict[str, tuple[Dept, ...]] = {}
     for place in sorted(plans, key=lambda place: place.path):

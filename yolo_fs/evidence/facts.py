@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.naming import purpose_of
-from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.core.ids import SHORT, PhaseId, PlanId, TaskRef
 from yolo_fs.core.reasons import safe
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, DEPARTMENT_BY_NAME, WORKING, Dept
@@ -35,10 +35,10 @@ before the merge.
 """
 
 
-class Filed(NamedTuple):
+class CommittedArtifact(NamedTuple):
     """One artifact as committed on the branch."""
 
-    place: Place
+    place: ArtifactPath
     lines: tuple[Mapping[str, Any], ...]
     """Its records; one for a document."""
     valid: bool
@@ -110,7 +110,7 @@ class Work(NamedTuple):
 _REVIEW, _ANALYSIS = "owner-review", "analysis"
 
 
-class Switches(NamedTuple):
+class WorkflowOptions(NamedTuple):
     """What the configuration and the command line turn off."""
 
     config: Config
@@ -141,9 +141,9 @@ class Switches(NamedTuple):
         active = (flagged & self.needed or flagged or {DEFAULT_DEPARTMENT}) | self.begun
         return tuple(row.name for row in WORKING if row.name in active)
 
-    def of_phase(self, filed: Iterable[Filed]) -> Switches:
+    def of_phase(self, committed: Iterable[CommittedArtifact]) -> WorkflowOptions:
         """Return the switches of a phase with these artifacts, after its Owner's last review."""
-        valid = [artifact for artifact in filed if artifact.valid]
+        valid = [artifact for artifact in committed if artifact.valid]
         reviews = (each for each in valid if each.place.artifact.kind == _REVIEW)
         lines = [line for review in reviews for line in review.lines]
         begun = frozenset(_find_failed(valid))
@@ -184,7 +184,7 @@ class Switches(NamedTuple):
         return any(dept is not DEFAULT_DEPARTMENT for dept in self.departments)
 
 
-def _find_failed(artifacts: Iterable[Filed]) -> Iterator[Dept]:
+def _find_failed(artifacts: Iterable[CommittedArtifact]) -> Iterator[Dept]:
     for each in artifacts:
         is_verdict = each.place.artifact.kind in STEP_OF_VERDICT
         if is_verdict and any(line.get("r") == "FAIL" for line in each.lines):
@@ -196,9 +196,9 @@ class PhaseFacts:
     """Immutable facts of a phase: all that a rule may read."""
 
     phase: PhaseId
-    filed: tuple[Filed, ...]
+    committed: tuple[CommittedArtifact, ...]
     """Artifacts of the phase, and those of the planning root that concern it."""
-    switches: Switches
+    options: WorkflowOptions
     commits: Mapping[str, SourceCommit] = field(default_factory=dict)
     """Hash as a summary spells it → the commit, where the branch contains it."""
     task_commits: Mapping[str, str] = field(default_factory=dict)
@@ -247,29 +247,29 @@ class PhaseFacts:
         """What commands call the phase: its number, or its directory if another has that number."""
         return str(self.phase) if self.is_doubled else str(int(self.phase.number))
 
-    def with_filed(self, *fresh: Filed) -> PhaseFacts:
+    def with_committed(self, *fresh: CommittedArtifact) -> PhaseFacts:
         """Return the facts with these artifacts added."""
-        paths = {filed.place.path for filed in fresh}
-        before = (filed for filed in self.filed if filed.place.path not in paths)
-        return replace(self, filed=(*before, *fresh))
+        paths = {artifact.place.path for artifact in fresh}
+        before = (artifact for artifact in self.committed if artifact.place.path not in paths)
+        return replace(self, committed=(*before, *fresh))
 
-    def of_kind(self, kind: str, department: Dept | None = None) -> tuple[Filed, ...]:
+    def of_kind(self, kind: str, department: Dept | None = None) -> tuple[CommittedArtifact, ...]:
         """Return the valid artifacts of a kind, of one department or of all, ordered by path."""
         artifacts = self._valid_by_kind.get(kind, ())
         if department is None:
             return tuple(artifacts)
-        return tuple(filed for filed in artifacts if filed.place.department == department)
+        return tuple(artifact for artifact in artifacts if artifact.place.department == department)
 
     def has_any(self, kinds: Set[str]) -> bool:
         """Return whether there is a valid artifact of any of the kinds."""
         return not kinds.isdisjoint(self._valid_by_kind)
 
     @cached_property
-    def _valid_by_kind(self) -> dict[str, list[Filed]]:
-        by_kind: dict[str, list[Filed]] = {}
-        for filed in sorted(self.filed, key=lambda filed: filed.place.path):
-            if filed.valid:
-                by_kind.setdefault(filed.place.artifact.kind, []).append(filed)
+    def _valid_by_kind(self) -> dict[str, list[CommittedArtifact]]:
+        by_kind: dict[str, list[CommittedArtifact]] = {}
+        for artifact in sorted(self.committed, key=lambda artifact: artifact.place.path):
+            if artifact.valid:
+                by_kind.setdefault(artifact.place.artifact.kind, []).append(artifact)
         return by_kind
 
     @cached_property
@@ -279,7 +279,7 @@ class PhaseFacts:
 
     def lines_of(self, kind: str, department: Dept | None = None) -> tuple[Mapping[str, Any], ...]:
         """Return all records of a kind."""
-        return tuple(line for filed in self.of_kind(kind, department) for line in filed.lines)
+        return tuple(line for artifact in self.of_kind(kind, department) for line in artifact.lines)
 
     @cached_property
     def _answers(self) -> dict[Callable[[PhaseFacts], Any], Any]:
@@ -301,7 +301,7 @@ class PhaseFacts:
         """
         waits = any(map(is_blocking, self.lines_of("research")))
         return waits or not any(
-            filed.at_s for filed in self.filed if filed.commit and filed.place.phase
+            artifact.at_s for artifact in self.committed if artifact.commit and artifact.place.phase
         )
 
     def is_signed(self, position: int) -> bool:
@@ -317,11 +317,11 @@ class PhaseFacts:
 
     def execution_state(self) -> Mapping[str, Any]:
         """Return the committed execution state of this phase; empty when there is none."""
-        filed = sorted(
+        committed = sorted(
             self.of_kind("execution-state"), key=lambda artifact: artifact.place.phase is None
         )
         number = int(self.phase.number)
-        lines = (line for artifact in filed for line in artifact.lines)
+        lines = (line for artifact in committed for line in artifact.lines)
         return next((line for line in lines if line.get("phase") == number), {})
 
 
@@ -349,11 +349,11 @@ def is_blocking(request: Mapping[str, Any]) -> bool:
     return request.get("rt") == "blocking"
 
 
-def plans_in(filed: Iterable[Filed]) -> tuple[Plan, ...]:
+def plans_in(committed: Iterable[CommittedArtifact]) -> tuple[Plan, ...]:
     """Return the plans among artifacts, in the order of their ids."""
     plans = (
         _plan(artifact)
-        for artifact in filed
+        for artifact in committed
         if artifact.valid
         and artifact.place.artifact.kind == "plan"
         and artifact.lines
@@ -380,26 +380,26 @@ def is_work_of(work: Work, department: Dept, plans: Iterable[Plan]) -> bool:
     return any(plan.department == department for plan in named)
 
 
-def _plan(filed: Filed) -> Plan:
-    header, *tasks = filed.lines
-    assert filed.place.plan is not None
-    phase = filed.place.plan.phase
+def _plan(artifact: CommittedArtifact) -> Plan:
+    header, *tasks = artifact.lines
+    assert artifact.place.plan is not None
+    phase = artifact.place.plan.phase
     needs = tuple(f"{phase}-{name}" if len(name) == 2 else name for name in texts(header.get("d")))
     files = frozenset(
         [*paths_in(header.get("fm")), *(path for task in tasks for path in paths_in(task.get("f")))]
     )
     wave = header.get("w")
     return Plan(
-        id=filed.place.plan,
-        department=Dept(filed.place.department),
+        id=artifact.place.plan,
+        department=Dept(artifact.place.department),
         title=str(header.get("t", "")),
         wave=wave if isinstance(wave, int | float) else 1,
         needs=needs,
         foreign=tuple(item for item in header.get("xd") or () if isinstance(item, dict)),
         files=files,
         tasks=tuple(tasks),
-        commit=filed.commit,
-        position=filed.position,
+        commit=artifact.commit,
+        position=artifact.position,
     )
 
 
@@ -551,8 +551,8 @@ def commit_of_task(facts: PhaseFacts, plan: Plan, task: Mapping[str, Any]) -> st
     files = paths_in(task.get("f"))
     if named or not files:
         return named
-    filed = facts.ask(_map_valid_by_path)
-    made = [filed.get(path) for path in files]
+    committed = facts.ask(_map_valid_by_path)
+    made = [committed.get(path) for path in files]
     return made[-1].commit if all(made) and made[-1] else ""
 
 
@@ -566,8 +566,8 @@ def shares_number(plans: Iterable[Plan], plan: Plan | PlanStatus) -> bool:
     return any(each.id == plan.id and each.department != plan.department for each in plans)
 
 
-def _map_valid_by_path(facts: PhaseFacts) -> Mapping[str, Filed]:
-    return {filed.place.path: filed for filed in facts.filed if filed.valid}
+def _map_valid_by_path(facts: PhaseFacts) -> Mapping[str, CommittedArtifact]:
+    return {artifact.place.path: artifact for artifact in facts.committed if artifact.valid}
 
 
 def _blockers(
@@ -595,18 +595,18 @@ def _blockers(
 
 def _standing(facts: PhaseFacts, plan: Plan) -> tuple[PlanStanding, tuple[str, ...]]:
     summaries = facts.of_kind("summary", plan.department)
-    filed = next((s for s in summaries if s.place.plan == plan.id and s.lines), None)
-    if filed is None:
+    committed = next((s for s in summaries if s.place.plan == plan.id and s.lines), None)
+    if committed is None:
         started = any(commit_of_task(facts, plan, task) for task in plan.tasks)
         return (PlanStanding.RUNNING if started else PlanStanding.PENDING), ()
-    summary = filed.lines[0]
+    summary = committed.lines[0]
     if summary.get("s") != "complete":
         return (PlanStanding.FAILED if summary.get("s") == "failed" else PlanStanding.PARTIAL), ()
-    missing = (*_find_later_tasks(facts, plan, filed), *_lacking(facts, plan, summary))
+    missing = (*_find_later_tasks(facts, plan, committed), *_lacking(facts, plan, summary))
     return (PlanStanding.CLAIMED if missing else PlanStanding.COMPLETE), missing
 
 
-def _find_later_tasks(facts: PhaseFacts, plan: Plan, summary: Filed) -> Iterator[str]:
+def _find_later_tasks(facts: PhaseFacts, plan: Plan, summary: CommittedArtifact) -> Iterator[str]:
     """Yield the tasks that the plan has only since after its summary: more of them, or others in
     the place of those that the summary's commits name.
     """
@@ -721,13 +721,13 @@ def failures_of(
 ) -> Iterator[Failure]:
     """Yield the failures of one step or of the whole phase, of one department or of all."""
     for key, kind, what in _VERDICTS:
-        for filed in facts.of_kind(kind, department) if step in ("", key) else ():
-            for number, line in enumerate(filed.lines, 1):
+        for artifact in facts.of_kind(kind, department) if step in ("", key) else ():
+            for number, line in enumerate(artifact.lines, 1):
                 if line.get("r") == "FAIL":
-                    yield Failure(key, what, filed.place.name, number)
-            for contradiction in contradictions_in(facts, filed):
+                    yield Failure(key, what, artifact.place.name, number)
+            for contradiction in contradictions_in(facts, artifact):
                 sentence, at = f"{kind}: {contradiction.what}", contradiction.position + 1
-                yield Failure(key, sentence, filed.place.name, at, is_contradiction=True)
+                yield Failure(key, sentence, artifact.place.name, at, is_contradiction=True)
     if step in ("", "integration_gate"):
         yield from _integration(facts)
     if not step:
@@ -735,10 +735,10 @@ def failures_of(
         yield from _find_owner_hold(facts)
 
 
-def contradictions_in(facts: PhaseFacts, filed: Filed) -> Iterator[Contradicted]:
+def contradictions_in(facts: PhaseFacts, artifact: CommittedArtifact) -> Iterator[Contradicted]:
     """Yield what a verdict says against itself, unless it was signed off."""
-    if not facts.is_signed(filed.position):
-        yield from contradicted(filed.place.artifact.kind, filed.lines)
+    if not facts.is_signed(artifact.position):
+        yield from contradicted(artifact.place.artifact.kind, artifact.lines)
 
 
 _RESTED_ON = frozenset({
@@ -751,34 +751,36 @@ _RESTED_ON = frozenset({
 
 def find_unreadable(
     facts: PhaseFacts, step: str | None = None, department: Dept | None = None
-) -> Iterator[Place]:
+) -> Iterator[ArtifactPath]:
     """Yield what the branch has and nobody can read, of one step (empty: of none) or of all.
 
     `department`: whose; None for all. What such a file says is not known, so it holds what rests
     on it, as a file that is not there does not. What was there at the sign-off is signed.
     """
-    for filed in sorted(facts.ask(_find_invalid), key=lambda each: each.place.path):
-        place = filed.place
+    for artifact in sorted(facts.ask(_find_invalid), key=lambda each: each.place.path):
+        place = artifact.place
         if place.phase is None or place.artifact.kind not in _RESTED_ON:
             continue
-        if facts.is_signed(filed.position):
+        if facts.is_signed(artifact.position):
             continue
         if step in (None, place.artifact.step) and department in (None, place.department):
             yield place
 
 
-def _find_invalid(facts: PhaseFacts) -> tuple[Filed, ...]:
-    return tuple(filed for filed in facts.filed if not filed.valid)
+def _find_invalid(facts: PhaseFacts) -> tuple[CommittedArtifact, ...]:
+    return tuple(artifact for artifact in facts.committed if not artifact.valid)
 
 
-def find_holding(facts: PhaseFacts) -> Iterator[Filed]:
+def find_holding(facts: PhaseFacts) -> Iterator[CommittedArtifact]:
     """Yield the artifacts that hold what rests on them, as they cannot be read or contradict
     themselves.
     """
     paths = {place.path for place in find_unreadable(facts)}
-    for filed in facts.filed:
-        if filed.place.path in paths or (filed.valid and any(contradictions_in(facts, filed))):
-            yield filed
+    for artifact in facts.committed:
+        if artifact.place.path in paths or (
+            artifact.valid and any(contradictions_in(facts, artifact))
+        ):
+            yield artifact
 
 
 def unreadable(
@@ -794,14 +796,14 @@ def unreadable(
 
 def _integration(facts: PhaseFacts) -> Iterator[Failure]:
     """Yield the failure of the last result, which replaces the earlier ones."""
-    for filed in facts.of_kind("integration-gate-result"):
-        last = filed._replace(lines=filed.lines[-1:])
+    for artifact in facts.of_kind("integration-gate-result"):
+        last = artifact._replace(lines=artifact.lines[-1:])
         says = [f": {contradiction.what}" for contradiction in contradictions_in(facts, last)]
         if any(line.get("r") == "FAIL" for line in last.lines):
             says.append(" says FAIL")
         for sentence in says:
             what = f"the integration gate{sentence}"
-            yield Failure("integration_gate", what, filed.place.name, len(filed.lines))
+            yield Failure("integration_gate", what, artifact.place.name, len(artifact.lines))
 
 
 def _find_owner_hold(facts: PhaseFacts) -> Iterator[Failure]:
@@ -809,25 +811,25 @@ def _find_owner_hold(facts: PhaseFacts) -> Iterator[Failure]:
     opens nothing that the evidence closes. Where a Product Owner is asked, the delivery tells of
     whom it leaves out.
     """
-    for filed in facts.of_kind("owner-signoff"):
-        last = filed.lines[-1] if filed.lines else {}
+    for artifact in facts.of_kind("owner-signoff"):
+        last = artifact.lines[-1] if artifact.lines else {}
         if last.get("decision") == Decision.HOLD:
             notes = safe(str(last.get("notes") or "without a reason"))
             what = f"the Owner says HOLD: {notes}"
-            yield Failure(OWNERS_DECISION, what, filed.place.name, len(filed.lines))
-        elif last and not facts.switches.config.po.enabled and (what := _leaves_out(facts, last)):
-            yield Failure(OWNERS_DECISION, what, filed.place.name, len(filed.lines))
+            yield Failure(OWNERS_DECISION, what, artifact.place.name, len(artifact.lines))
+        elif last and not facts.options.config.po.enabled and (what := _leaves_out(facts, last)):
+            yield Failure(OWNERS_DECISION, what, artifact.place.name, len(artifact.lines))
     for sentence in withdrawn_from(facts, OWNERS_DECISION):
         yield Failure(OWNERS_DECISION, sentence, SIGN_OFF, 0)
 
 
 def _leaves_out(facts: PhaseFacts, signoff: Mapping[str, Any]) -> str:
     """Return whom the Owner does not approve, in words; empty where nobody is left out."""
-    if not facts.switches.several_departments:
+    if not facts.options.several_departments:
         return ""
     approved = texts(signoff.get("departments_approved"))
     missing = [
-        department.value for department in facts.switches.departments if department not in approved
+        department.value for department in facts.options.departments if department not in approved
     ]
     return f"{SIGN_OFF} does not approve {', '.join(missing)}" if missing else ""
 
@@ -840,7 +842,7 @@ def owner_lacks(facts: PhaseFacts) -> str:
 
     Only a phase of several departments needs it: with one department, the Owner is go.md.
     """
-    if not facts.switches.several_departments:
+    if not facts.options.several_departments:
         return ""
     signed = next(reversed(facts.of_kind("owner-signoff")), None)
     if signed is None or not signed.lines:
@@ -861,9 +863,9 @@ def owner_lacks(facts: PhaseFacts) -> str:
 def failing_tests(facts: PhaseFacts) -> Iterator[Failure]:
     """Yield each plan whose last run of tests failed."""
     last_run = {
-        (filed.place.department, line.get("plan")): (filed.place.name, number, line)
-        for filed in facts.of_kind("test-results")
-        for number, line in enumerate(filed.lines, 1)
+        (artifact.place.department, line.get("plan")): (artifact.place.name, number, line)
+        for artifact in facts.of_kind("test-results")
+        for number, line in enumerate(artifact.lines, 1)
     }
     for (_, plan), (name, number, line) in last_run.items():
         if line.get("fl"):

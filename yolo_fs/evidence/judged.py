@@ -15,7 +15,7 @@ from typing import NamedTuple
 from yolo_fs.core.ids import SHORT
 from yolo_fs.evidence.facts import (
     NOWHERE,
-    Filed,
+    CommittedArtifact,
     PhaseFacts,
     Plan,
     Version,
@@ -56,23 +56,24 @@ def came_later(facts: PhaseFacts, kind: str, department: Dept | None) -> Iterato
 
     `department`: whose verdict and whose work, None for all.
     """
-    for filed in facts.of_kind(kind, department):
-        if _is_restored(facts, filed):
-            yield f"{filed.place.name} is older than a verdict that a revert or a merge took back"
-        things = list(later_than(facts, kind, filed.position, department))
+    for artifact in facts.of_kind(kind, department):
+        if _is_restored(facts, artifact):
+            name = artifact.place.name
+            yield f"{name} is older than a verdict that a revert or a merge took back"
+        things = list(later_than(facts, kind, artifact.position, department))
         for thing in things[:1]:
             others = f" and {len(things) - 1} more" if things[1:] else ""
-            yield f"{filed.place.name} is older than {thing.what}{others}"
+            yield f"{artifact.place.name} is older than {thing.what}{others}"
 
 
-def _is_restored(facts: PhaseFacts, filed: Filed) -> bool:
+def _is_restored(facts: PhaseFacts, artifact: CommittedArtifact) -> bool:
     """Return whether a verdict is in force only because a revert or a merge took a later one
     back.
     """
-    path = filed.place.path
+    path = artifact.place.path
     versions = chain(facts.versions.get(path, ()), facts.unread.get(path, ()))
-    return filed.position != NOWHERE and any(
-        version.position > filed.position for version in versions
+    return artifact.position != NOWHERE and any(
+        version.position > artifact.position for version in versions
     )
 
 
@@ -80,7 +81,7 @@ def is_any_older(facts: PhaseFacts) -> bool:
     """Return whether some verdict has to judge again: at most too often, where the past of the
     verdicts is not among the facts.
     """
-    departments = facts.switches.departments
+    departments = facts.options.departments
     return any(
         True
         for kind, step in JUDGED_BY.items()
@@ -103,7 +104,7 @@ def later_than(
     signed_at = facts.ask(_find_sign_off_position)
     if NOWHERE in (position, signed_at):
         return
-    departments = facts.switches.departments if department is None else (department,)
+    departments = facts.options.departments if department is None else (department,)
     for each in departments:
         for thing in facts.ask(_made).get(each, ()):
             is_judged = thing.judged_from <= JUDGED_BY[kind] and plan in ("", thing.plan)
@@ -136,24 +137,24 @@ def came_together(facts: PhaseFacts) -> tuple[str, ...]:
     """
     commits = {}
     signed = {facts.signed_off_at} if facts.signed_off else set()
-    for department in facts.switches.departments:
+    for department in facts.options.departments:
         made = {thing.position for thing in facts.ask(_made)[department]} | signed
         for kind, step in JUDGED_BY.items():
-            for filed in facts.of_kind(kind, department if step < _INTEGRATION else None):
-                if filed.position in made - {NOWHERE}:
-                    commits[filed.position] = filed.commit[:SHORT]
+            for artifact in facts.of_kind(kind, department if step < _INTEGRATION else None):
+                if artifact.position in made - {NOWHERE}:
+                    commits[artifact.position] = artifact.commit[:SHORT]
     return tuple(commit for _, commit in sorted(commits.items()))
 
 
-def _is_rework(facts: PhaseFacts, filed: Filed, since: int) -> bool:
+def _is_rework(facts: PhaseFacts, artifact: CommittedArtifact, since: int) -> bool:
     """Return whether each version of an artifact since a place of history patched what the Product
     Owner had found.
     """
-    known = {each.position for each in facts.versions.get(filed.place.path, ())}
-    department = Dept(filed.place.department)
+    known = {each.position for each in facts.versions.get(artifact.place.path, ())}
+    department = Dept(artifact.place.department)
     return all(
         _mended(facts, department, position) == _INTEGRATION
-        for position in known | {filed.position}
+        for position in known | {artifact.position}
         if position > since
     )
 
@@ -173,11 +174,13 @@ def came_after_sign_off(facts: PhaseFacts, position: int) -> Iterator[str]:
     A patch that the Product Owner asks for is judged by the integration gate and by the next
     verdict.
     """
-    for filed in facts.filed if position != NOWHERE else ():
-        is_signed = filed.valid and filed.place.phase and filed.place.artifact.kind in _SIGNED
-        is_late = is_signed and facts.is_later(filed.position, position)
-        if is_late and not _is_rework(facts, filed, position):
-            yield f"{filed.place.name} ({filed.commit[:SHORT]})"
+    for artifact in facts.committed if position != NOWHERE else ():
+        is_signed = (
+            artifact.valid and artifact.place.phase and artifact.place.artifact.kind in _SIGNED
+        )
+        is_late = is_signed and facts.is_later(artifact.position, position)
+        if is_late and not _is_rework(facts, artifact, position):
+            yield f"{artifact.place.name} ({artifact.commit[:SHORT]})"
     yield from _find_repairs_of_gate(facts, position)
 
 
@@ -185,8 +188,8 @@ def _find_repairs_of_gate(facts: PhaseFacts, signed_at: int) -> Iterator[str]:
     """Yield the source that was committed while a FAIL of the gate stood after a sign-off."""
     results = sorted(
         (version.position, version)
-        for filed in facts.of_kind(_GATE)
-        for version in facts.versions.get(filed.place.path, ())
+        for artifact in facts.of_kind(_GATE)
+        for version in facts.versions.get(artifact.place.path, ())
         if version.position > signed_at != NOWHERE
     )
     positions = [position for position, _ in results]
@@ -213,7 +216,7 @@ def _made(facts: PhaseFacts) -> Mapping[Dept, tuple[JudgedFact, ...]]:
                 _find_integrated(facts, department),
             )
         )
-        for department in facts.switches.departments
+        for department in facts.options.departments
     }
 
 
@@ -246,14 +249,14 @@ def _is_judged_by(work: Work, department: Dept, plans: Sequence[Plan]) -> bool:
 
 def _find_artifacts_made(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
     """Yield the artifacts that are files of a plan, as those of UI/UX."""
-    filed = {
+    committed = {
         artifact.place.path: artifact
-        for artifact in facts.filed
+        for artifact in facts.committed
         if artifact.valid and artifact.position != NOWHERE
     }
     for plan in plans_of(facts, department):
-        for path in sorted(plan.files & filed.keys()):
-            made = filed[path]
+        for path in sorted(plan.files & committed.keys()):
+            made = committed[path]
             first = _mended(facts, department, made.position)
             what = f"{made.place.name} ({made.commit[:SHORT]})"
             yield JudgedFact(what, made.position, first, str(plan.id))
@@ -264,11 +267,11 @@ def _find_papers(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
     judges them.
     """
     for kind in ("architecture", "plan", "test-plan", "summary"):
-        for filed in facts.of_kind(kind, department):
-            plan = str(filed.place.plan or "")
-            first = max(_QA, _mended(facts, department, filed.position))
-            what = f"{kind} {plan}" if plan else filed.place.name
-            yield JudgedFact(f"{what} ({filed.commit[:SHORT]})", filed.position, first, plan)
+        for artifact in facts.of_kind(kind, department):
+            plan = str(artifact.place.plan or "")
+            first = max(_QA, _mended(facts, department, artifact.position))
+            what = f"{kind} {plan}" if plan else artifact.place.name
+            yield JudgedFact(f"{what} ({artifact.commit[:SHORT]})", artifact.position, first, plan)
 
 
 INTEGRATED = ("api-contracts", "component-specs", "design-tokens", "user-flows",
@@ -278,12 +281,12 @@ INTEGRATED = ("api-contracts", "component-specs", "design-tokens", "user-flows",
 
 def _find_integrated(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
     """Yield what departments hand each other; the first of them gets what belongs to none."""
-    working = facts.switches.departments
-    for filed in chain.from_iterable(map(facts.of_kind, INTEGRATED)):
-        theirs = filed.place.department
+    working = facts.options.departments
+    for artifact in chain.from_iterable(map(facts.of_kind, INTEGRATED)):
+        theirs = artifact.place.department
         if department == (theirs if theirs in working else working[0]):
-            what = f"{filed.place.name} ({filed.commit[:SHORT]})"
-            yield JudgedFact(what, filed.position, _INTEGRATION, "")
+            what = f"{artifact.place.name} ({artifact.commit[:SHORT]})"
+            yield JudgedFact(what, artifact.position, _INTEGRATION, "")
 
 
 def _mended(facts: PhaseFacts, department: Dept, position: int) -> int:
@@ -303,8 +306,8 @@ def _failures(facts: PhaseFacts) -> Mapping[Dept, tuple[Sequence[int], Sequence[
 def _failures_of(facts: PhaseFacts, department: Dept) -> tuple[Sequence[int], Sequence[int]]:
     verdicts = []
     for kind, step in JUDGED_BY.items():
-        for filed in facts.of_kind(kind, None if step >= _INTEGRATION else department):
-            path = filed.place.path
+        for artifact in facts.of_kind(kind, None if step >= _INTEGRATION else department):
+            path = artifact.place.path
             known = (version for version in facts.versions.get(path, ()) if version.lines)
             verdicts += [
                 (version.position, _scope_of(kind, version), _fails(kind, version, department))

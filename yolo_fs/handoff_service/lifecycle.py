@@ -6,11 +6,11 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.core import timestamps as moments
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Finding
-from yolo_fs.evidence.facts import Filed, PhaseFacts
+from yolo_fs.evidence.facts import CommittedArtifact, PhaseFacts
 from yolo_fs.handoffs.contents import names_of
 from yolo_fs.handoffs.lifecycle import (
     DeliveredHandoff,
@@ -72,7 +72,7 @@ class _Known:
         self._listed: dict[str, frozenset[str]] = {}
         self._touched: dict[str, dict[str, list[PathChange]]] = {}
 
-    def _commits_of(self, place: Place) -> list[tuple[Moment, str]]:
+    def _commits_of(self, place: ArtifactPath) -> list[tuple[Moment, str]]:
         """Return (moment, commit) of each commit of ours that changed an artifact, oldest first."""
         if place.folder not in self._touched:
             self._touched[place.folder] = self._history_index.touches(place.folder)
@@ -80,32 +80,34 @@ class _Known:
         return [(Moment(change.at_s, change.position), change.oid) for change in changes]
 
     def into_next(self, facts: PhaseFacts, complete: set[PhaseId]) -> Iterator[DeliveredHandoff]:
-        for filed in facts.of_kind("phase-handoff"):
-            for line in filed.lines[:1]:
-                receiver = self._next(filed, line)
-                if filed.place.phase == facts.phase and PhaseId.parse(receiver) not in complete:
-                    yield self._delivery(filed, 0, str(facts.phase), receiver, line.get("dt"))
+        for artifact in facts.of_kind("phase-handoff"):
+            for line in artifact.lines[:1]:
+                receiver = self._next(artifact, line)
+                if artifact.place.phase == facts.phase and PhaseId.parse(receiver) not in complete:
+                    yield self._delivery(artifact, 0, str(facts.phase), receiver, line.get("dt"))
 
     def between_departments(self, facts: PhaseFacts) -> Iterator[DeliveredHandoff]:
-        for filed, number, line in _lines_of_kind(facts, "dept-handoff"):
+        for committed, number, line in _lines_of_kind(facts, "dept-handoff"):
             receiver = _name_department(facts, line["to_dept"])
-            yield self._delivery(filed, number, line["from_dept"], receiver, line.get("dt"))
+            yield self._delivery(committed, number, line["from_dept"], receiver, line.get("dt"))
 
     def designs(self, facts: PhaseFacts) -> Iterator[DeliveredHandoff]:
-        for filed in facts.of_kind("design-handoff"):
-            maker = filed.place.artifact.made_by
-            for dept in facts.switches.departments:
+        for artifact in facts.of_kind("design-handoff"):
+            maker = artifact.place.artifact.made_by
+            for dept in facts.options.departments:
                 if maker and dept is not maker:
-                    yield self._delivery(filed, 0, maker, _name_department(facts, dept.value), None)
+                    yield self._delivery(
+                        artifact, 0, maker, _name_department(facts, dept.value), None
+                    )
 
     def contracts(self, facts: PhaseFacts) -> Iterator[DeliveredHandoff]:
-        for filed, number, line in _contracts_in_force(facts):
+        for committed, number, line in _contracts_in_force(facts):
             sender, _, receiver = str(line.get("direction", "frontend_to_backend")).partition(
                 "_to_"
             )
-            first, *_ = self._commits_of(filed.place) or [(Moment(0, 0), filed.commit)]
+            first, *_ = self._commits_of(committed.place) or [(Moment(0, 0), committed.commit)]
             yield DeliveredHandoff(
-                filed.place.path,
+                committed.place.path,
                 number,
                 sender,
                 _name_department(facts, receiver),
@@ -115,27 +117,27 @@ class _Known:
             )
 
     def _delivery(
-        self, filed: Filed, number: int, sender: str, receiver: str, written: object
+        self, artifact: CommittedArtifact, number: int, sender: str, receiver: str, written: object
     ) -> DeliveredHandoff:
         """Return the delivery, by the first commit of the file that can hold the handoff.
 
         That is the first one at or after the time in the handoff; if there is none, the last commit
         of the file.
         """
-        touches = self._commits_of(filed.place) or [(Moment(0, 0), filed.commit)]
+        touches = self._commits_of(artifact.place) or [(Moment(0, 0), artifact.commit)]
         since = _seconds(written)
         later = [touch for touch in touches if since is not None and touch[0].at_s >= since]
         moment, commit = later[0] if later else touches[-1]
-        return DeliveredHandoff(filed.place.path, number, sender, receiver, moment, commit)
+        return DeliveredHandoff(artifact.place.path, number, sender, receiver, moment, commit)
 
-    def _next(self, filed: Filed, line: Mapping[str, Any]) -> str:
+    def _next(self, artifact: CommittedArtifact, line: Mapping[str, Any]) -> str:
         """Return the directory of the phase that a handoff leads to, or `phase N` while there is
         none.
         """
         number = str(line.get("to_phase"))
         names = [
             name
-            for name in names_in(os.path.join(self._root, _phases(filed.place)))
+            for name in names_in(os.path.join(self._root, _phases(artifact.place)))
             if _has_phase_number(name, number)
         ]
         return names[0] if names else f"phase {number}"
@@ -175,11 +177,13 @@ class _Known:
     def answers(self, facts: PhaseFacts) -> Iterator[ReceiverSign]:
         """Yield the answers stated in contracts."""
         stages = {"agreed": HandoffStage.ACKNOWLEDGED, "implemented": HandoffStage.ACTED_UPON}
-        for filed, number, line in _contracts_in_force(facts):
-            touches = self._commits_of(filed.place)
+        for committed, number, line in _contracts_in_force(facts):
+            touches = self._commits_of(committed.place)
             if touches and (stage := stages.get(str(line.get("status")))):
                 moment, commit = touches[-1]
-                yield ReceiverSign("", stage, moment, commit, about=f"{filed.place.path}:{number}")
+                yield ReceiverSign(
+                    "", stage, moment, commit, about=f"{committed.place.path}:{number}"
+                )
 
     def _signs_of_agents(
         self, facts: PhaseFacts, receiver: str, agents: Sequence[str]
@@ -213,19 +217,23 @@ class _Known:
             self._listed[folder] = frozenset(names_in(os.path.join(self._root, folder)))
         return self._listed[folder]
 
-    def _artifacts(self, facts: PhaseFacts) -> Iterator[tuple[Place, Moment, str]]:
-        for filed in facts.filed:
-            if filed.place.phase == facts.phase:
-                for moment, commit in self._commits_of(filed.place):
-                    yield filed.place, moment, commit
+    def _artifacts(self, facts: PhaseFacts) -> Iterator[tuple[ArtifactPath, Moment, str]]:
+        for artifact in facts.committed:
+            if artifact.place.phase == facts.phase:
+                for moment, commit in self._commits_of(artifact.place):
+                    yield artifact.place, moment, commit
 
 
-def _lines_of_kind(facts: PhaseFacts, kind: str) -> Iterator[tuple[Filed, int, Mapping[str, Any]]]:
-    for filed in facts.of_kind(kind):
-        yield from ((filed, number, line) for number, line in enumerate(filed.lines, 1))
+def _lines_of_kind(
+    facts: PhaseFacts, kind: str
+) -> Iterator[tuple[CommittedArtifact, int, Mapping[str, Any]]]:
+    for artifact in facts.of_kind(kind):
+        yield from ((artifact, number, line) for number, line in enumerate(artifact.lines, 1))
 
 
-def _contracts_in_force(facts: PhaseFacts) -> Iterator[tuple[Filed, int, Mapping[str, Any]]]:
+def _contracts_in_force(
+    facts: PhaseFacts,
+) -> Iterator[tuple[CommittedArtifact, int, Mapping[str, Any]]]:
     """Yield the contracts in force; a later line on the same subject replaces an earlier one."""
     latest = {
         frozenset(names_of(contract[2])): contract
@@ -239,11 +247,11 @@ def _name_department(facts: PhaseFacts, department: str) -> str:
 
 
 def _folder(facts: PhaseFacts) -> str:
-    places = (filed.place for filed in facts.filed if filed.place.phase == facts.phase)
+    places = (artifact.place for artifact in facts.committed if artifact.place.phase == facts.phase)
     return next(f"{_phases(place)}/{facts.phase}" for place in places)
 
 
-def _phases(place: Place) -> str:
+def _phases(place: ArtifactPath) -> str:
     """Return the directory of phases above a place."""
     return place.path.partition("/phases/")[0] + "/phases"
 

@@ -13,7 +13,7 @@ from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, phase_folder_of
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Fault, Finding, Level, Reason, shortened
 from yolo_fs.core.timestamps import moment
-from yolo_fs.evidence.facts import Filed, PhaseFacts, plan_progress, texts
+from yolo_fs.evidence.facts import CommittedArtifact, PhaseFacts, plan_progress, texts
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 
 _Line = Mapping[str, Any]
@@ -30,10 +30,10 @@ def faults_of_handoffs(facts: PhaseFacts) -> tuple[Finding, ...]:
     """Return every statement in a phase's handoffs that the branch does not support."""
     findings: list[Finding] = []
     for kind, check in _CHECKS.items():
-        for filed in facts.of_kind(kind):
-            for number, line in enumerate(filed.lines, 1):
-                faults = check(facts, filed, line)
-                findings += [fault.as_finding(filed.place.path, number) for fault in faults]
+        for artifact in facts.of_kind(kind):
+            for number, line in enumerate(artifact.lines, 1):
+                faults = check(facts, artifact, line)
+                findings += [fault.as_finding(artifact.place.path, number) for fault in faults]
     return tuple(findings)
 
 
@@ -41,14 +41,14 @@ PHASE_HANDOFF = "phase-handoff"
 """Kind of the artifact that leads from one phase into the next."""
 
 
-def handoff_into(phase: PhaseId, filed: Iterable[Filed]) -> str:
+def handoff_into(phase: PhaseId, committed: Iterable[CommittedArtifact]) -> str:
     """Return the path of the handoff into a phase, an input of its Critic and its Architect.
 
-    `filed`: artifacts of all phases. Empty when the previous phase left none.
+    `committed`: artifacts of all phases. Empty when the previous phase left none.
     """
     leading = [
         artifact
-        for artifact in filed
+        for artifact in committed
         if artifact.valid
         and artifact.place.artifact.kind == PHASE_HANDOFF
         and artifact.place.phase != phase
@@ -57,20 +57,22 @@ def handoff_into(phase: PhaseId, filed: Iterable[Filed]) -> str:
     return max((artifact.place.path for artifact in leading), default="")
 
 
-def _check_phase_handoff(facts: PhaseFacts, filed: Filed, line: _Line) -> Iterator[Fault]:
-    yield from _named_files(facts, filed, line)
-    yield from _research(facts, filed, line)
+def _check_phase_handoff(
+    facts: PhaseFacts, artifact: CommittedArtifact, line: _Line
+) -> Iterator[Fault]:
+    yield from _named_files(facts, artifact, line)
+    yield from _research(facts, artifact, line)
     yield from _counts(facts, line)
     yield from _unfinished(facts)
 
 
-def _research(facts: PhaseFacts, filed: Filed, line: _Line) -> Iterator[Fault]:
+def _research(facts: PhaseFacts, artifact: CommittedArtifact, line: _Line) -> Iterator[Fault]:
     for position, reference in enumerate(texts(line.get("research_refs"))):
         spelled = _ENTRIES.match(reference)
         if spelled is None:
             continue
         at = f"/research_refs/{position}"
-        archive = _find(facts, filed, spelled["file"])
+        archive = _find(facts, artifact, spelled["file"])
         last = int(spelled["last"] or spelled["first"])
         if archive is None:
             yield _absent(at, spelled["file"])
@@ -110,22 +112,28 @@ def _unfinished(facts: PhaseFacts) -> Iterator[Fault]:
         )
 
 
-def _check_dept_handoff(facts: PhaseFacts, filed: Filed, line: _Line) -> Iterator[Fault]:
-    yield from _named_files(facts, filed, line)
-    yield from _check_contracts(facts, filed, line)
+def _check_dept_handoff(
+    facts: PhaseFacts, artifact: CommittedArtifact, line: _Line
+) -> Iterator[Fault]:
+    yield from _named_files(facts, artifact, line)
+    yield from _check_contracts(facts, artifact, line)
     yield from _departments(facts, line)
 
 
-def _check_contracts(facts: PhaseFacts, filed: Filed, line: _Line) -> Iterator[Fault]:
+def _check_contracts(
+    facts: PhaseFacts, artifact: CommittedArtifact, line: _Line
+) -> Iterator[Fault]:
     for position, contract in enumerate(line.get("contracts") or ()):
         spec = contract.get("spec") if isinstance(contract, dict) else None
         if isinstance(spec, str):
-            yield from _check_spec(facts, filed, spec, f"/contracts/{position}/spec")
+            yield from _check_spec(facts, artifact, spec, f"/contracts/{position}/spec")
 
 
-def _check_spec(facts: PhaseFacts, filed: Filed, spec: str, at: str) -> Iterator[Fault]:
+def _check_spec(
+    facts: PhaseFacts, artifact: CommittedArtifact, spec: str, at: str
+) -> Iterator[Fault]:
     name, _, entry = spec.partition("#")
-    target = _find(facts, filed, name)
+    target = _find(facts, artifact, name)
     if target is None or not target.valid:
         yield _absent(at, name) if target is None else _report_invalid(at, target)
         return
@@ -146,20 +154,22 @@ def _check_spec(facts: PhaseFacts, filed: Filed, spec: str, at: str) -> Iterator
 
 def _departments(facts: PhaseFacts, line: _Line) -> Iterator[Fault]:
     for key in ("from_dept", "to_dept"):
-        if line.get(key) not in facts.switches.departments:
+        if line.get(key) not in facts.options.departments:
             message = f"department {line.get(key)} takes no part in this phase"
-            active = ", ".join(facts.switches.departments)
+            active = ", ".join(facts.options.departments)
             yield Fault(Reason.STATE_CONFLICT, f"/{key}", message, active, level=Level.WARNING)
 
 
-def _check_design_handoff(facts: PhaseFacts, filed: Filed, line: _Line) -> Iterator[Fault]:
+def _check_design_handoff(
+    facts: PhaseFacts, artifact: CommittedArtifact, line: _Line
+) -> Iterator[Fault]:
     specs = facts.ask(_map_specs)
     if component := line.get("component"):
         yield from _component(str(component), "/component", specs)
         return
     for key, path in (line.get("artifacts") or {}).items():
         if isinstance(path, str):
-            yield from _check_file(facts, filed, path, f"/artifacts/{key}")
+            yield from _check_file(facts, artifact, path, f"/artifacts/{key}")
     for position, name in enumerate(texts(line.get("ready_components"))):
         yield from _component(name, f"/ready_components/{position}", specs)
     for position, name in enumerate(texts(line.get("deferred"))):
@@ -189,7 +199,9 @@ def _component(name: str, at: str, specs: Mapping[str, _Line]) -> Iterator[Fault
         yield Fault(Reason.STATE_CONFLICT, at, message, "a component that is ready")
 
 
-def _check_api_contracts(facts: PhaseFacts, _filed: Filed, line: _Line) -> Iterator[Fault]:
+def _check_api_contracts(
+    facts: PhaseFacts, _committed: CommittedArtifact, line: _Line
+) -> Iterator[Fault]:
     """A contract is implemented once built: at least one plan of the backend is proved done."""
     if line.get("status") == "implemented" and not any(
         plan.is_done for plan in plan_progress(facts, DEFAULT_DEPARTMENT)
@@ -198,7 +210,7 @@ def _check_api_contracts(facts: PhaseFacts, _filed: Filed, line: _Line) -> Itera
         yield Fault(Reason.STATE_CONFLICT, "/status", message, "agreed, until a summary proves it")
 
 
-_CHECKS: Mapping[str, Callable[[PhaseFacts, Filed, _Line], Iterator[Fault]]] = {
+_CHECKS: Mapping[str, Callable[[PhaseFacts, CommittedArtifact, _Line], Iterator[Fault]]] = {
     PHASE_HANDOFF: _check_phase_handoff,
     "dept-handoff": _check_dept_handoff,
     "design-handoff": _check_design_handoff,
@@ -206,22 +218,24 @@ _CHECKS: Mapping[str, Callable[[PhaseFacts, Filed, _Line], Iterator[Fault]]] = {
 }
 
 
-def _named_files(facts: PhaseFacts, filed: Filed, line: _Line) -> Iterator[Fault]:
+def _named_files(facts: PhaseFacts, artifact: CommittedArtifact, line: _Line) -> Iterator[Fault]:
     for position, name in enumerate(texts(line.get("artifacts"))):
-        yield from _check_file(facts, filed, name, f"/artifacts/{position}")
+        yield from _check_file(facts, artifact, name, f"/artifacts/{position}")
 
 
-def _check_file(facts: PhaseFacts, filed: Filed, name: str, at: str) -> Iterator[Fault]:
-    artifact = _find(facts, filed, name)
+def _check_file(
+    facts: PhaseFacts, committed: CommittedArtifact, name: str, at: str
+) -> Iterator[Fault]:
+    artifact = _find(facts, committed, name)
     if artifact is not None:
         if not artifact.valid:
             yield _report_invalid(at, artifact)
-    elif any(classify(path) for path in _list_candidates(filed, name)):
+    elif any(classify(path) for path in _list_candidates(committed, name)):
         yield _absent(at, name)
     elif not any(
         path in commit.files
         for commit in facts.commits.values()
-        for path in _list_candidates(filed, name)
+        for path in _list_candidates(committed, name)
     ):
         # Only what the protocol names is known for sure; another file may have come with a commit
         # that no summary mentions.
@@ -229,19 +243,21 @@ def _check_file(facts: PhaseFacts, filed: Filed, name: str, at: str) -> Iterator
         yield Fault(Reason.UNKNOWN_REFERENCE, at, message, "a committed file", level=Level.WARNING)
 
 
-def _find(facts: PhaseFacts, filed: Filed, name: str) -> Filed | None:
+def _find(facts: PhaseFacts, committed: CommittedArtifact, name: str) -> CommittedArtifact | None:
     """Return the committed artifact of a name: in the phase, or else below the root."""
-    by_path = {artifact.place.path: artifact for artifact in facts.filed}
-    return next((by_path[path] for path in _list_candidates(filed, name) if path in by_path), None)
+    by_path = {artifact.place.path: artifact for artifact in facts.committed}
+    return next(
+        (by_path[path] for path in _list_candidates(committed, name) if path in by_path), None
+    )
 
 
-def _list_candidates(filed: Filed, name: str) -> Sequence[str]:
+def _list_candidates(artifact: CommittedArtifact, name: str) -> Sequence[str]:
     """Return the possible paths of a name, nearest first. The phase may have been renamed since."""
-    paths = (f"{filed.place.folder}/{name}", f"{PLANNING_ROOT}/{name}", name)
-    named, phase = next(filter(None, map(phase_folder_of, paths[1:])), ""), filed.place.phase
+    paths = (f"{artifact.place.folder}/{name}", f"{PLANNING_ROOT}/{name}", name)
+    named, phase = next(filter(None, map(phase_folder_of, paths[1:])), ""), artifact.place.phase
     if phase is None or not named.startswith(f"{phase.number}-"):
         return paths
-    return (*paths, f"{filed.place.folder}/{name.partition(f'{named}/')[2]}")
+    return (*paths, f"{artifact.place.folder}/{name.partition(f'{named}/')[2]}")
 
 
 def _absent(at: str, name: str) -> Fault:
@@ -251,7 +267,7 @@ def _absent(at: str, name: str) -> Fault:
     )
 
 
-def _report_invalid(at: str, artifact: Filed) -> Fault:
+def _report_invalid(at: str, artifact: CommittedArtifact) -> Fault:
     message = f"{artifact.place.name} is committed, but does not pass the protocol"
     return Fault(
         Reason.STATE_CONFLICT,

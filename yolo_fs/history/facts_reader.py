@@ -14,11 +14,11 @@ from yolo_fs.core.ids import PhaseId, twice_numbered
 from yolo_fs.core.reasons import YoloError
 from yolo_fs.evidence.facts import (
     NOWHERE,
-    Filed,
+    CommittedArtifact,
     PhaseFacts,
-    Switches,
     Version,
     Withdrawn,
+    WorkflowOptions,
     commit_of_task,
     plans_in,
     plans_of,
@@ -47,7 +47,7 @@ _ACTIVE_BYTES = 4096
 """Bytes that are read of the file that names the active milestone."""
 _NO_PATHS: frozenset[str] = frozenset()
 _Derived = TypeVar("_Derived")
-_Question = tuple[str | None, Switches, str, tuple[str, ...], Stamps]
+_Question = tuple[str | None, WorkflowOptions, str, tuple[str, ...], Stamps]
 """Commit, settings, home of the current phases, the branches of other clones, and where contents
 that are lacking would be."""
 
@@ -104,9 +104,11 @@ class FactsReader:
         self._artifacts.keep()
         self.history_index.keep()
 
-    def phases(self, commit: str | None, switches: Switches | None = None) -> tuple[Phase, ...]:
+    def phases(
+        self, commit: str | None, options: WorkflowOptions | None = None
+    ) -> tuple[Phase, ...]:
         """Return the phases as of a commit; unchanged facts are not folded again."""
-        chosen = switches or Switches(self.settings.config)
+        chosen = options or WorkflowOptions(self.settings.config)
         question = self._question_of(commit, chosen)
         before, known = self._phases or (None, ())
         if before != question:
@@ -133,9 +135,9 @@ class FactsReader:
         """Return the facts of each phase as of a commit."""
         return tuple(phase.facts for phase in self.phases(commit))
 
-    def _question_of(self, commit: str | None, switches: Switches) -> _Question:
+    def _question_of(self, commit: str | None, options: WorkflowOptions) -> _Question:
         home, lines = self._home_at(commit), self._list_line_tips()
-        return commit, switches, home, lines, self._versions.stamp_lacking()
+        return commit, options, home, lines, self._versions.stamp_lacking()
 
     def _facts(self, question: _Question) -> tuple[PhaseFacts, ...]:
         commit, chosen, home, lines, stamps = question
@@ -151,7 +153,7 @@ class FactsReader:
         self._versions.begin(stamps)
         present = list(self._artifacts.read(files, self._versions.find_giver))
         shared = [artifact for artifact in present if artifact.place.phase is None]
-        of_phase: dict[PhaseId, list[Filed]] = {}
+        of_phase: dict[PhaseId, list[CommittedArtifact]] = {}
         for artifact in present:
             if artifact.place.phase:
                 of_phase.setdefault(artifact.place.phase, list(shared)).append(artifact)
@@ -234,8 +236,10 @@ class FactsReader:
                 self._configs[blob] = config_in(git_object.body, self.repository.root, "committed")
         return self._configs.get(blob)
 
-    def _phase(self, phase: PhaseId, filed: Sequence[Filed], switches: Switches) -> PhaseFacts:
-        own = tuple(filed)
+    def _phase(
+        self, phase: PhaseId, committed: Sequence[CommittedArtifact], options: WorkflowOptions
+    ) -> PhaseFacts:
+        own = tuple(committed)
         going_on = {
             artifact.place.artifact.kind for artifact in own if artifact.valid and goes_on(artifact)
         }
@@ -243,14 +247,14 @@ class FactsReader:
         is_only = phase.number not in self._work.doubled
         signed_off, signed_at = self._sign_off(phase, own) if is_only else ("", NOWHERE)
         done = dict(self._work.find_done_tasks(own))
-        switches = self._work.keep_worked(switches.of_phase(own), plans_in(own), done)
+        options = self._work.keep_worked(options.of_phase(own), plans_in(own), done)
         if not signed_off:
             asking |= JUDGED_BY.keys()
         unnamed, changes = ((), ()) if signed_off else self._work.split_changes(own)
         facts = PhaseFacts(
             phase=phase,
-            filed=own,
-            switches=switches,
+            committed=own,
+            options=options,
             commits=self._work.find_named_commits(own),
             task_commits=done,
             undone=dict(self._work.find_undone_tasks(own, signed_at)) if self._has_undone else {},
@@ -280,9 +284,9 @@ class FactsReader:
         the files are as that branch had them.
         """
         history = self.history_index
-        made = [(artifact.position, _NO_PATHS) for artifact in facts.filed]
+        made = [(artifact.position, _NO_PATHS) for artifact in facts.committed]
         made += [(work.position, work.files) for work in (*facts.work, *facts.changes)]
-        for position in {facts.signed_off_at, *(artifact.position for artifact in facts.filed)}:
+        for position in {facts.signed_off_at, *(artifact.position for artifact in facts.committed)}:
             if history.unseen_by(position):
                 unseen = frozenset(
                     at
@@ -309,10 +313,10 @@ class FactsReader:
         """
         places = tuple(
             (artifact.place.path, artifact.position)
-            for artifact in facts.filed
+            for artifact in facts.committed
             if artifact.place.phase
         )
-        basis = facts.signed_off, self.history_index.reading, facts.switches, places
+        basis = facts.signed_off, self.history_index.reading, facts.options, places
         if self._in_order.get(facts.phase) == basis:
             return True
         if is_any_older(self._with_work(facts)):
@@ -321,11 +325,13 @@ class FactsReader:
         return True
 
     def _with_work(self, facts: PhaseFacts) -> PhaseFacts:
-        unnamed, changes = self._work.split_changes(facts.filed)
-        facts = replace(facts, work=self._work.collect_work(facts.filed, unnamed), changes=changes)
+        unnamed, changes = self._work.split_changes(facts.committed)
+        facts = replace(
+            facts, work=self._work.collect_work(facts.committed, unnamed), changes=changes
+        )
         return replace(facts, unseen=dict(self._find_unseen(facts)))
 
-    def _sign_off(self, phase: PhaseId, filed: Sequence[Filed]) -> tuple[str, int]:
+    def _sign_off(self, phase: PhaseId, committed: Sequence[CommittedArtifact]) -> tuple[str, int]:
         """Return the commit that signed a phase off, and its place: the one that says so, else the
         one that gave `state.json` that calls it complete, or since when that is at a later phase: a
         squash leaves either.
@@ -334,7 +340,7 @@ class FactsReader:
         if signed := history.sign_off_of(number):
             return signed, history.position_of(signed)
         state = next(
-            (artifact for artifact in filed if artifact.place.artifact.kind == "state"), None
+            (artifact for artifact in committed if artifact.place.artifact.kind == "state"), None
         )
         if state is None or not (
             _is_complete(state.lines, number) or _is_beyond(state.lines, number)
@@ -351,31 +357,39 @@ class FactsReader:
         """Yield what spoke against the phase last, and was removed, reverted or dropped by a merge.
         Of the verdicts that a revert or a merge brings back, `judged` tells.
         """
-        own = [artifact.place for artifact in facts.filed if artifact.place.phase]
+        own = [artifact.place for artifact in facts.committed if artifact.place.phase]
         moved = (self.history_index.last_change(place.path).former for place in own)
         former = (path.rpartition("/")[0] for path in moved if path)
         folders = dict.fromkeys((*(place.folder for place in own[:1]), *former))
         rows = [row for row in ARTIFACTS if row.kind in MAY_SPEAK_AGAINST and folders]
-        prefixes = [DEPARTMENT_BY_NAME[name].prefix for name in facts.switches.departments]
+        prefixes = [DEPARTMENT_BY_NAME[name].prefix for name in facts.options.departments]
         for name in dict.fromkeys(row.named(prefix) for row, prefix in product(rows, prefixes)):
             first, *others = (f"{folder}/{name}" for folder in folders)
             place = classify(first)
             if place and not (first in self._artifacts.blobs and place.artifact.kind in JUDGED_BY):
                 paths = (first,) if first in self._artifacts.blobs else (first, *others)
                 lines = next(filter(None, map(self._versions.read_taken_back, paths)), ())
-                yield from said_against(facts, Filed(place, lines, valid=True)) if lines else ()
+                yield from (
+                    said_against(facts, CommittedArtifact(place, lines, valid=True))
+                    if lines
+                    else ()
+                )
 
-    def _versions_of(self, filed: Iterable[Filed], kinds: Set[str]) -> dict[str, Sequence[Version]]:
-        paths = (artifact.place.path for artifact in filed if artifact.place.artifact.kind in kinds)
+    def _versions_of(
+        self, committed: Iterable[CommittedArtifact], kinds: Set[str]
+    ) -> dict[str, Sequence[Version]]:
+        paths = (
+            artifact.place.path for artifact in committed if artifact.place.artifact.kind in kinds
+        )
         return {path: self._versions.versions_of(path) for path in paths}
 
     def _versions_since(
-        self, filed: Iterable[Filed], signed_at: int
+        self, committed: Iterable[CommittedArtifact], signed_at: int
     ) -> dict[str, Sequence[Version]]:
         """Return the versions of what came after a sign-off, which may have opened it again."""
         late = [
             artifact
-            for artifact in filed
+            for artifact in committed
             if artifact.place.phase and self._work.is_after_sign_off(artifact.position, signed_at)
         ]
         return self._versions_of(late, {artifact.place.artifact.kind for artifact in late})
@@ -407,11 +421,11 @@ def _folded(facts: PhaseFacts, known: Phase | None) -> Phase:
     return known if is_same else Phase(facts)
 
 
-def _read_plan_completion(filed: Iterable[Filed]) -> dict[str, bool]:
+def _read_plan_completion(committed: Iterable[CommittedArtifact]) -> dict[str, bool]:
     """Return for each plan of any phase whether its summary says complete."""
     return {
         str(artifact.place.plan): artifact.valid and artifact.lines[0].get("s") == "complete"
-        for artifact in filed
+        for artifact in committed
         if artifact.place.artifact.kind == "summary" and artifact.lines
     }
 
@@ -433,7 +447,9 @@ def loops_of(facts_reader: FactsReader, phase: Phase, now_s: int) -> tuple[LoopP
 def loop_facts(facts_reader: FactsReader, facts: PhaseFacts, now_s: int) -> LoopFacts:
     """Return the facts of a phase's loops, as of the commit that was asked for last."""
     paths = sorted(
-        filed.place.path for filed in facts.filed if filed.place.artifact.kind in WITH_ROUNDS
+        artifact.place.path
+        for artifact in facts.committed
+        if artifact.place.artifact.kind in WITH_ROUNDS
     )
     versions = {path: facts_reader.versions_of(path) for path in paths}
     plans = [str(plan.id) for plan in plans_of(facts)]

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from yolo_fs.artifacts.classify import classify
-from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.evidence.facts import Version
 from yolo_fs.evidence.judged import JUDGED_BY
 from yolo_fs.git.history import changes_in
@@ -106,7 +106,7 @@ class VersionReader:
         blobs = [blob for blob in made if blob]
         return list(self._artifacts.lines_of(path, blobs).values())
 
-    def find_giver(self, place: Place, blob: str) -> PathChange:
+    def find_giver(self, place: ArtifactPath, blob: str) -> PathChange:
         """Return the commit that gave a file its content. A verdict that comes back as it was, by a
         revert, a merge or a move, is as old as it was: nobody has judged again.
         """

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.evidence.facts import (
     NOWHERE,
-    Filed,
+    CommittedArtifact,
     Plan,
     SourceCommit,
-    Switches,
     Work,
+    WorkflowOptions,
     key_of_task,
     paths_in,
     plans_in,
@@ -92,34 +92,38 @@ class WorkReader:
             self._lines_read = wanted
 
     def collect_work(
-        self, filed: Sequence[Filed], unnamed: Iterable[Work] = ()
+        self, committed: Sequence[CommittedArtifact], unnamed: Iterable[Work] = ()
     ) -> tuple[Work, ...]:
         """Return the work on a phase's plans, also on those that are not there: they were removed,
         or nobody wrote them. `unnamed`: work of commits that name no plan.
         """
         there = [
-            artifact.place.plan for artifact in filed if artifact.place.artifact.kind == "plan"
+            artifact.place.plan for artifact in committed if artifact.place.artifact.kind == "plan"
         ]
         plans = {str(plan) for plan in there}
         for number in {plan.phase for plan in there if plan}:
             plans.update(self._index.plans_worked_on(number))
         named = chain.from_iterable(map(self.work_of_plan, plans))
         work: Iterable[Work] = chain(named, unnamed)
-        if doubled := [plan for plan in plans_in(filed) if plan.id.phase in self.doubled]:
+        if doubled := [plan for plan in plans_in(committed) if plan.id.phase in self.doubled]:
             files = frozenset(chain.from_iterable(plan.files for plan in doubled))
             work = (commit for commit in work if touches(files, commit.files))
         return tuple(sorted(work, key=lambda commit: commit.position))
 
-    def work_since(self, filed: Sequence[Filed], signed_at: int) -> tuple[Work, ...]:
+    def work_since(
+        self, committed: Sequence[CommittedArtifact], signed_at: int
+    ) -> tuple[Work, ...]:
         """Return the work on the plans of a signed-off phase that came after its sign-off."""
         plans = [
-            str(artifact.place.plan) for artifact in filed if artifact.place.artifact.kind == "plan"
+            str(artifact.place.plan)
+            for artifact in committed
+            if artifact.place.artifact.kind == "plan"
         ]
         last = max(map(self._index.last_work, plans), default=NOWHERE)
         has_more = last > signed_at or self._index.unseen_by(signed_at)
         return tuple(
             work
-            for work in (self.collect_work(filed) if has_more else ())
+            for work in (self.collect_work(committed) if has_more else ())
             if self.is_after_sign_off(work.position, signed_at)
         )
 
@@ -142,37 +146,39 @@ class WorkReader:
         return known[1]
 
     def keep_worked(
-        self, switches: Switches, plans: Sequence[Plan], done: Container[str]
-    ) -> Switches:
+        self, options: WorkflowOptions, plans: Sequence[Plan], done: Container[str]
+    ) -> WorkflowOptions:
         """Return the switches with each department begun that was left out and has source on the
         branch: a task that is done, or work on its plan, whatever task the subject names.
         """
         worked = set()
         for plan in plans:
-            if plan.department in switches.departments:
+            if plan.department in options.departments:
                 continue
             files = plan.files if self._is_ambiguous(plan, plans) else _NO_PATHS
             tasks = (key_of_task(plans, plan, str(task.get("id"))) for task in plan.tasks)
             if any(map(done.__contains__, tasks)) or self._index.is_worked_on(str(plan.id), files):
                 worked.add(plan.department)
-        return switches._replace(begun=switches.begun | worked) if worked else switches
+        return options._replace(begun=options.begun | worked) if worked else options
 
-    def split_changes(self, filed: Sequence[Filed]) -> tuple[tuple[Work, ...], tuple[Work, ...]]:
+    def split_changes(
+        self, committed: Sequence[CommittedArtifact]
+    ) -> tuple[tuple[Work, ...], tuple[Work, ...]]:
         """Return the commits of `_find_changes_by_others` that name no plan, and those that do."""
-        changes = tuple(self._find_changes_by_others(filed))
+        changes = tuple(self._find_changes_by_others(committed))
         return (
             tuple(work for work, names_plan in changes if not names_plan),
             tuple(work for work, names_plan in changes if names_plan),
         )
 
-    def find_named_commits(self, filed: Sequence[Filed]) -> dict[str, SourceCommit]:
+    def find_named_commits(self, committed: Sequence[CommittedArtifact]) -> dict[str, SourceCommit]:
         """Return for each commit that an artifact names what stands for it on the branch."""
-        lines = (line for artifact in filed for line in artifact.lines)
+        lines = (line for artifact in committed for line in artifact.lines)
         names = {name for line in lines for name in texts(line.get("ch"))}
         known = {name: self._index.commit(name) for name in names}
         known |= {name: self._lines.commit(name) for name, commit in known.items() if not commit}
         known |= dict(
-            self._find_rewritten(filed, {name for name, commit in known.items() if not commit})
+            self._find_rewritten(committed, {name for name, commit in known.items() if not commit})
         )
         if self._repository.cut_off():
             lost = [name for name, commit in known.items() if not commit]
@@ -182,9 +188,9 @@ class WorkReader:
             }
         return {name: commit for name, commit in known.items() if commit}
 
-    def find_done_tasks(self, filed: Iterable[Filed]) -> Iterator[tuple[str, str]]:
+    def find_done_tasks(self, committed: Iterable[CommittedArtifact]) -> Iterator[tuple[str, str]]:
         """Yield task and commit where a subject names the task's id, or repeats its words."""
-        plans = plans_in(filed)
+        plans = plans_in(committed)
         for plan in plans:
             for task in plan.tasks:
                 name = f"{plan.id}/{task.get('id')}"
@@ -204,12 +210,12 @@ class WorkReader:
                     yield key, oid
 
     def find_undone_tasks(
-        self, filed: Iterable[Filed], signed_at: int
+        self, committed: Iterable[CommittedArtifact], signed_at: int
     ) -> Iterator[tuple[str, str]]:
         """Yield task and commit where a revert took the task back, before the phase was signed off
         if it is.
         """
-        plans = plans_in(filed)
+        plans = plans_in(committed)
         for plan in plans:
             for task in plan.tasks:
                 name = str(task.get("id"))
@@ -228,20 +234,22 @@ class WorkReader:
         is_unknown = self._index.lacks_trees
         return is_unknown or bool(paths and self._index.has_brought(commit.position, paths))
 
-    def _find_changes_by_others(self, filed: Sequence[Filed]) -> Iterator[tuple[Work, bool]]:
+    def _find_changes_by_others(
+        self, committed: Sequence[CommittedArtifact]
+    ) -> Iterator[tuple[Work, bool]]:
         """Yield the commits that are not work on a plan by their subject, and changed what a
         verdict on it had judged; and whether they name a plan all the same.
 
         What another plan of the department claims as its own file is judged with that plan.
         """
         judged = [
-            artifact.position for artifact in filed if artifact.place.artifact.kind in JUDGED_BY
+            artifact.position for artifact in committed if artifact.place.artifact.kind in JUDGED_BY
         ]
-        plans = plans_in(filed) if judged and NOWHERE not in judged else ()
-        files_of = [(plan, _judged_files(plan, filed)) for plan in plans]
+        plans = plans_in(committed) if judged and NOWHERE not in judged else ()
+        files_of = [(plan, _judged_files(plan, committed)) for plan in plans]
         named = frozenset(chain.from_iterable(files for _, files in files_of))
         files_of = [
-            (plan, files | self._find_dropped(plan, filed, named)) for plan, files in files_of
+            (plan, files | self._find_dropped(plan, committed, named)) for plan, files in files_of
         ]
         every_file = frozenset(chain.from_iterable(files for _, files in files_of))
         # With the first verdict itself: it may have come in one commit with what it judges.
@@ -261,7 +269,9 @@ class WorkReader:
                     work = Work(str(plan.id), commit.at_s, commit.position, paths, oid)
                     yield work, bool(change.plan)
 
-    def _find_dropped(self, plan: Plan, filed: Iterable[Filed], named: Set[str]) -> frozenset[str]:
+    def _find_dropped(
+        self, plan: Plan, committed: Iterable[CommittedArtifact], named: Set[str]
+    ) -> frozenset[str]:
         """Return the files that work on a plan changed, which the plan or its tests named once and
         no plan does now: what was judged of them is on the branch all the same.
         """
@@ -269,7 +279,7 @@ class WorkReader:
         loose = [path for path in made if named.isdisjoint(_climb(path))]
         papers = (
             artifact.place.path
-            for artifact in (filed if loose else ())
+            for artifact in (committed if loose else ())
             if artifact.place.department == plan.department
             and (artifact.place.artifact.kind == "test-plan" or _is_file_of(plan, artifact))
         )
@@ -319,7 +329,7 @@ class WorkReader:
         return last if commit and not commit.files else ""
 
     def _find_rewritten(
-        self, filed: Sequence[Filed], gone: Set[str]
+        self, committed: Sequence[CommittedArtifact], gone: Set[str]
     ) -> Iterator[tuple[str, SourceCommit]]:
         """Yield what stands for the commits that a summary names and the branch does not have: a
         rebase, an amend or a cherry-pick gave them other names. Where each task of the plan has a
@@ -328,13 +338,13 @@ class WorkReader:
         """
         summaries = {
             (artifact.place.department, artifact.place.plan): artifact
-            for artifact in filed
+            for artifact in committed
             if gone
             and artifact.valid
             and artifact.lines
             and artifact.place.artifact.kind == "summary"
         }
-        for plan in plans_in(filed):
+        for plan in plans_in(committed):
             summary = summaries.get((plan.department, plan.id))
             named = texts(summary.lines[0].get("ch")) if summary else ()
             lost = [name for name in named if name in gone]
@@ -348,7 +358,7 @@ class WorkReader:
             if summary and lost and (squashed := self._find_squash_merge(summary, plan)):
                 yield from ((name, squashed) for name in lost)
 
-    def _find_squash_merge(self, summary: Filed, plan: Plan) -> SourceCommit | None:
+    def _find_squash_merge(self, summary: CommittedArtifact, plan: Plan) -> SourceCommit | None:
         for commit in self._index.of_others_in(summary.place.folder):
             if commit.position <= summary.position and touches(plan.files, commit.paths):
                 return self._index.commit(commit.oid)
@@ -381,11 +391,11 @@ def _with_folders(commit: IndexedCommit) -> _SourceChange:
     return _SourceChange(commit, *plan_in(commit.subject), frozenset(touched))
 
 
-def _judged_files(plan: Plan, filed: Iterable[Filed]) -> frozenset[str]:
+def _judged_files(plan: Plan, committed: Iterable[CommittedArtifact]) -> frozenset[str]:
     """Return the files of a plan, with those of its tests: the results rest on them."""
     tests = (
         _files_in(artifact.lines, plan)
-        for artifact in filed
+        for artifact in committed
         if artifact.place.artifact.kind == "test-plan"
         and artifact.place.department == plan.department
     )
@@ -400,8 +410,8 @@ def _files_in(lines: Iterable[Mapping[str, Any]], plan: Plan) -> Iterator[str]:
             yield from paths_in(line.get("tf"))
 
 
-def _is_file_of(plan: Plan, filed: Filed) -> bool:
-    return filed.place.artifact.kind == "plan" and filed.place.plan == plan.id
+def _is_file_of(plan: Plan, artifact: CommittedArtifact) -> bool:
+    return artifact.place.artifact.kind == "plan" and artifact.place.plan == plan.id
 
 
 def _is_named(commit: SourceCommit, names: Iterable[str]) -> bool:

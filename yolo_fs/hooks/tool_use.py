@@ -39,10 +39,10 @@ from yolo_fs.hooks.effects import Destruction, Effect, Staged, Touch
 from yolo_fs.hooks.hosts import HookAnswer, HookInput
 from yolo_fs.hooks.shell import UNKNOWN
 from yolo_fs.kept.selection import MOST_BYTES, KeptCause
-from yolo_fs.kept.service import Keeper, Leaf, read_leaf
+from yolo_fs.kept.service import KeptStore, Leaf, read_leaf
 from yolo_fs.protocol.handoffs import directive_role
 from yolo_fs.protocol.roster import bare_name, hint_for_agent
-from yolo_fs.survey.misplaced import find_misplaced, is_numbered, literally
+from yolo_fs.scanning.misplaced import find_misplaced, is_numbered, literally
 from yolo_fs.system.files import read
 from yolo_fs.system.heartbeats import active_agent, append
 from yolo_fs.system.readers import read_lines
@@ -236,11 +236,11 @@ def keep_first(request: HookRequest) -> str:
             _find(request, each, frozenset(policy.secrets_allowed), endangered)
         if not endangered.seen:
             return ""
-        keeper = Keeper(
+        kept_store = KeptStore(
             request.repository, secrets_allowed=policy.secrets_allowed, patience_s=PATIENCE_S
         )
         cause = KeptCause((ENDANGERED,), named, request.input.agent or request.input.host)
-        entry = keeper.keep_files(endangered.files, cause) if endangered.files else None
+        entry = kept_store.keep_files(endangered.files, cause) if endangered.files else None
     except (YoloError, OSError) as error:
         why = safe(str(error), 200)
         return f"What `{named}` destroys could not be kept ({why}); the command is not stopped."

@@ -40,8 +40,8 @@ from yolo_fs.hooks.githooks import were_installed
 from yolo_fs.install.init import find_uncommitted, tree_of_another
 from yolo_fs.kept.service import turn
 from yolo_fs.protocol.hooks import HOST_BY_NAME
-from yolo_fs.survey.misplaced import EVERYWHERE, NUMBERED, find_misplaced, literally
-from yolo_fs.survey.surveyor import Surveyor, misnamed_files
+from yolo_fs.scanning.misplaced import EVERYWHERE, NUMBERED, find_misplaced, literally
+from yolo_fs.scanning.scanner import Scanner, misnamed_files
 from yolo_fs.system.store import reap_temporaries
 from yolo_fs.system.system import NETWORK_FILESYSTEMS, filesystem_type
 from yolo_fs.system.warm_path import find_storage_fault
@@ -468,8 +468,8 @@ def _check_artifacts(repository: Repository) -> Iterator[Finding]:
 
 def _find_uncommitted(repository: Repository) -> Iterator[Finding]:
     """Yield what is refused and held now: without a daemon nobody knows since when."""
-    with Surveyor(repository, load(repository.root).without_patience) as surveyor:
-        seen = surveyor.survey_all().seen
+    with Scanner(repository, load(repository.root).without_patience) as scanner:
+        seen = scanner.scan_all().seen
     verdicts = {path: look.seen.verdict for path, look in seen.items()}
     yield from lasting_findings(
         {path: each for path, each in verdicts.items() if isinstance(each, Rejected | Held)}

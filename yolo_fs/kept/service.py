@@ -84,7 +84,7 @@ def turn(repository: Repository, patience_s: float) -> AbstractContextManager[No
     return locked(os.path.join(repository.own_dir, "kept.turn"), patience_s)
 
 
-class Keeper:
+class KeptStore:
     """Keeps contents of one work tree. Daemon, hooks and commands may do so concurrently."""
 
     def __init__(
@@ -320,29 +320,33 @@ class Restored(NamedTuple):
 
 
 def restore(
-    repository: Repository, keeper: Keeper, entry: KeptEntry, target: str | None, start: str
+    repository: Repository, kept_store: KeptStore, entry: KeptEntry, target: str | None, start: str
 ) -> Restored:
     """Write the contents of an entry to where they were, or to `target`, relative to `start`.
 
     For several contents, the target is a folder. Nothing is written into a git directory, through a
-    link, or where git would run it. Raises as `Keeper.contents` and `Keeper.keep`.
+    link, or where git would run it. Raises as `KeptStore.contents` and `KeptStore.keep`.
     """
-    contents = dict(keeper.contents(entry))
+    contents = dict(kept_store.contents(entry))
     if not contents:
         message = "it looked like a credential, so only its name was kept"
         raise YoloError(Reason.SECRET, message)
     root = repository.root
     if target is None:
-        return _restore_below(repository, keeper, root, root, contents)
+        return _restore_below(repository, kept_store, root, root, contents)
     is_folder = len(contents) > 1 or os.path.isdir(os.path.join(start, target))
     top, full = output_place(os.path.join(target, "_") if is_folder else target, start, root)
     if not is_folder:
         contents = {os.path.basename(full): next(iter(contents.values()))}
-    return _restore_below(repository, keeper, top, os.path.dirname(full), contents)
+    return _restore_below(repository, kept_store, top, os.path.dirname(full), contents)
 
 
 def _restore_below(
-    repository: Repository, keeper: Keeper, top: str, folder: str, contents: Mapping[str, Leaf]
+    repository: Repository,
+    kept_store: KeptStore,
+    top: str,
+    folder: str,
+    contents: Mapping[str, Leaf],
 ) -> Restored:
     """Write contents into a folder that is `top` or lies below it."""
     _refuse_places(repository, folder, contents)
@@ -355,7 +359,7 @@ def _restore_below(
         if isinstance(now, Leaf) and now.data != leaf.data:
             endangered[path] = now
         wanted[path] = leaf
-    kept = _keep_first(repository, keeper, folder, endangered)
+    kept = _keep_first(repository, kept_store, folder, endangered)
     mask = os.umask(0o077)
     os.umask(mask)
     # Links last: a link of the same entry could otherwise redirect later writes.
@@ -388,7 +392,7 @@ def _refuse_places(repository: Repository, folder: str, contents: Mapping[str, L
 
 
 def _keep_first(
-    repository: Repository, keeper: Keeper, root: str, endangered: Mapping[str, Leaf]
+    repository: Repository, kept_store: KeptStore, root: str, endangered: Mapping[str, Leaf]
 ) -> int | None:
     """Keep what is about to be replaced and is on no branch; refuse if that fails."""
     tip = repository.head().tip if root == repository.root else None
@@ -400,7 +404,7 @@ def _keep_first(
     }
     if not alone:
         return None
-    entry = keeper.keep_files(alone, KeptCause(("replaced",), "kept restore"))
+    entry = kept_store.keep_files(alone, KeptCause(("replaced",), "kept restore"))
     if entry is not None and entry.files < len(alone):
         message = "the file there now looks like a credential and cannot be kept"
         raise YoloError(Reason.SECRET, message, hint="Give another place with --to.")

@@ -12,7 +12,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
 
-from yolo_fs.evidence.facts import NOWHERE, Filed, PhaseFacts, Version, Work, is_work_of, plans_of
+from yolo_fs.evidence.facts import (
+    NOWHERE,
+    CommittedArtifact,
+    PhaseFacts,
+    Version,
+    Work,
+    is_work_of,
+    plans_of,
+)
 from yolo_fs.protocol.decisions import ASSIGN
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.roster import MEASURES, plain_name
@@ -38,15 +46,15 @@ _GOES_ON: Mapping[str, tuple[str, frozenset[str]] | None] = {
 """Kind → the key and its values that keep a loop going; None: the artifact's existence does."""
 
 
-def goes_on(filed: Filed) -> bool:
+def goes_on(artifact: CommittedArtifact) -> bool:
     """Return whether an artifact keeps a loop going: what it asks for is still to be done."""
-    kind = filed.place.artifact.kind
+    kind = artifact.place.artifact.kind
     if kind not in _GOES_ON:
         return False
     asks = _GOES_ON[kind]
-    if asks is None or any(line.get(asks[0]) in asks[1] for line in filed.lines):
+    if asks is None or any(line.get(asks[0]) in asks[1] for line in artifact.lines):
         return True
-    return any(contradicted(kind, filed.lines))
+    return any(contradicted(kind, artifact.lines))
 
 
 ROUNDS_OF: Mapping[str, tuple[str, ...]] = {
@@ -171,24 +179,24 @@ class LoopFacts:
     work: tuple[Work, ...] = ()
     """Oldest first."""
 
-    def history(self, filed: Filed) -> Sequence[Version]:
+    def history(self, artifact: CommittedArtifact) -> Sequence[Version]:
         """Return the versions of an artifact, oldest first; the last is what the branch has."""
-        past = self.versions.get(filed.place.path) or ()
-        is_former = filed.place.artifact.kind in _OF_FORMER
-        if past and (is_former or past[-1].lines == filed.lines):
+        past = self.versions.get(artifact.place.path) or ()
+        is_former = artifact.place.artifact.kind in _OF_FORMER
+        if past and (is_former or past[-1].lines == artifact.lines):
             return past
         order = past[-1].order + 1 if past else 0
-        return (*past, Version(filed.lines, filed.at_s, order, filed.position))
+        return (*past, Version(artifact.lines, artifact.at_s, order, artifact.position))
 
     def of(self, kind: str, department: Dept | None = None) -> Iterator[Version]:
         """Yield the versions of all artifacts of a kind, file by file."""
-        for filed in self.phase.of_kind(kind, department):
-            yield from self.history(filed)
+        for artifact in self.phase.of_kind(kind, department):
+            yield from self.history(artifact)
 
     def unread(self, kind: str, department: Dept | None = None) -> Iterator[Version]:
         """Yield the versions of a kind whose contents this clone does not have."""
-        for filed in self.phase.of_kind(kind, department):
-            yield from self.phase.unread.get(filed.place.path, ())
+        for artifact in self.phase.of_kind(kind, department):
+            yield from self.phase.unread.get(artifact.place.path, ())
 
     def decisions(self, kind: str, of: str) -> Iterator[DecidedFact]:
         """Yield each decision on something, as of the first commit that has it."""
@@ -216,9 +224,9 @@ class LoopFacts:
         return tuple(dict.fromkeys(task for task in named if task in tasks))
 
     def _decided(self) -> Iterator[tuple[Mapping[str, Any], Version]]:
-        for filed in self.phase.of_kind("decisions"):
-            past = self.versions.get(filed.place.path) or (
-                Version(filed.lines, filed.at_s, sys.maxsize),
+        for artifact in self.phase.of_kind("decisions"):
+            past = self.versions.get(artifact.place.path) or (
+                Version(artifact.lines, artifact.at_s, sys.maxsize),
             )
             known: Sequence[Mapping[str, Any]] = ()
             for version in past:

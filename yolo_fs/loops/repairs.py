@@ -200,7 +200,7 @@ def stage_of(facts: LoopFacts, plan: Plan, reviews: Sequence[Review]) -> ReviewS
             return ReviewStage("minor findings", Role.DEV, fix.text)
         over = ReviewStage(AFTER_FIX, None, approve.text)
         return _unless_older(facts, plan, _fixed_at(facts, plan, last), over)
-    is_late = cycles_of(reviews) >= facts.phase.switches.config.review_loop.max_cycles
+    is_late = cycles_of(reviews) >= facts.phase.options.config.review_loop.max_cycles
     if is_late and (accepted := _acceptance(facts, plan, last)):
         over = ReviewStage(ACCEPTED, None, _LEAD.moves[0].text)
         return _unless_older(facts, plan, accepted.position, over)
@@ -252,7 +252,7 @@ def cycles_left(
     """Return how many cycles are left: each escalation of the Senior that was answered by `at_s`
     adds one.
     """
-    most = facts.phase.switches.config.review_loop.max_cycles
+    most = facts.phase.options.config.review_loop.max_cycles
     more = escalations_over(facts.phase, str(plan.id), plan.department, Role.SENIOR, at_s)
     return max(0, most + more - cycles_of(reviews))
 
@@ -331,7 +331,9 @@ def unfinished_reviews(
     is the one in force. Withdrawing a plan withdraws its review, too.
     """
     known = loop_facts(facts)
-    lines = [line for filed in facts.of_kind("code-review", department) for line in filed.lines]
+    lines = [
+        line for artifact in facts.of_kind("code-review", department) for line in artifact.lines
+    ]
     plans = {str(plan.id): plan for plan in plans_of(facts, department)}
     for plan in dict.fromkeys(str(line.get("plan")) for line in lines if "r" in line):
         if plan not in plans:
@@ -349,9 +351,9 @@ def code_reviews(facts: LoopFacts) -> Iterator[LoopProgress]:
         reviews = reviews_of(facts, plan)
         summary = next(
             (
-                filed
-                for filed in facts.phase.of_kind("summary", plan.department)
-                if filed.place.plan == plan.id
+                artifact
+                for artifact in facts.phase.of_kind("summary", plan.department)
+                if artifact.place.plan == plan.id
             ),
             None,
         )
@@ -474,7 +476,7 @@ _QA_MOST = int(LIMIT_BY_KEY["qa.max_cycles"].value)
 
 def qa_remediations(facts: LoopFacts) -> Iterator[LoopProgress]:
     """Yield the remediation of each department that has been verified."""
-    for department in facts.phase.switches.departments:
+    for department in facts.phase.options.departments:
         runs = {kind: _runs(facts, kind, department) for kind in ("verification", "qa-code")}
         if any(runs.values()):
             yield _progress_of_remediation(facts, department, runs)

@@ -46,7 +46,7 @@ def loops(facts: LoopFacts) -> tuple[LoopProgress, ...]:
 
 def _progress_of_questionary(facts: LoopFacts) -> Iterator[LoopProgress]:
     """Yield the clarification of the scope: each version of discovery.json is one round."""
-    config = facts.phase.switches.config.po
+    config = facts.phase.options.config.po
     rounds = list(facts.of("discovery"))
     is_approved = any(
         line.get("status") == "PO-APPROVED" for line in facts.phase.lines_of("scope-document")
@@ -82,9 +82,9 @@ def _critique(facts: LoopFacts) -> Iterator[LoopProgress]:
 
     Findings that name no round form no loop.
     """
-    config = facts.phase.switches.config.critique
-    for filed in facts.phase.of_kind("critique") if config.enabled else ():
-        rated = [line for line in filed.lines if isinstance(line.get("rd"), int)]
+    config = facts.phase.options.config.critique
+    for artifact in facts.phase.of_kind("critique") if config.enabled else ():
+        rated = [line for line in artifact.lines if isinstance(line.get("rd"), int)]
         if not rated:
             continue
         number = max(line["rd"] for line in rated)
@@ -97,7 +97,7 @@ def _critique(facts: LoopFacts) -> Iterator[LoopProgress]:
             default=0,
         )
         left = max(0, config.max_rounds - number)
-        name = filed.place.department
+        name = artifact.place.department
         if sure >= config.confidence_threshold:
             yield LoopProgress(Loop.CRITIQUE, name, "confident", number, left)
         elif not left:
@@ -163,8 +163,8 @@ def _turn_after_work(
         return "integrated again", Role.PO, "gives its verdict"
     if not facts.is_worked_on(order, department):
         return None
-    switches = facts.phase.switches
-    is_gated = switches.several_departments or switches.config.integration_gate.enabled
+    options = facts.phase.options
+    is_gated = options.several_departments or options.config.integration_gate.enabled
     if not (is_gated or facts.phase.of_kind("integration-gate-result")):
         return done, Role.PO, "gives its verdict"
     what = "re-run integration gate for the specific failing checks only"
@@ -180,7 +180,7 @@ def _progress_of_major(
         ended = f"ended by {line.get('verdict')}"
         return LoopProgress(Loop.MAJOR, "delivery", ended, count, left)
     if count > MAJOR_MOST:
-        owner = Role.OWNER if facts.phase.switches.several_departments else Role.GO
+        owner = Role.OWNER if facts.phase.options.several_departments else Role.GO
         return LoopProgress(
             Loop.MAJOR, "delivery", "re-scoping used up", count, 0, owner, "asks the user"
         )
@@ -233,23 +233,25 @@ def _research(facts: LoopFacts) -> Iterator[LoopProgress]:
 
     It is answered, served from the archive, under way, waiting for a Scout, or given up.
     """
-    config = facts.phase.switches.config.research_requests
+    config = facts.phase.options.config.research_requests
     archive = {
         _question(line)
         for line in facts.phase.lines_of("research-archive")
         if line.get("conf") == "high"
     }
-    for filed in facts.phase.of_kind("research"):
-        answered = {_question(line) for line in filed.lines if line.get("src") != "pending"}
-        requests = {_question(line): line for line in filed.lines if line.get("src") == "pending"}
+    for artifact in facts.phase.of_kind("research"):
+        answered = {_question(line) for line in artifact.lines if line.get("src") != "pending"}
+        requests = {
+            _question(line): line for line in artifact.lines if line.get("src") == "pending"
+        }
         ahead = 0
         for question, line in requests.items():
             asked_s = next(
                 version.at_s
-                for version in facts.history(filed)
+                for version in facts.history(artifact)
                 if any(_question(x) == question for x in version.lines)
             )
-            progress = _request(facts, Dept(filed.place.department), line, facts.now_s - asked_s)
+            progress = _request(facts, Dept(artifact.place.department), line, facts.now_s - asked_s)
             if question in answered:
                 progress = LoopProgress(Loop.RESEARCH, str(line.get("q")), "answered", 1, 0)
             elif question in archive:
@@ -270,7 +272,7 @@ def _request(
 ) -> LoopProgress:
     question, limit_s = (
         str(line.get("q")),
-        facts.phase.switches.config.research_requests.blocking_timeout_seconds,
+        facts.phase.options.config.research_requests.blocking_timeout_seconds,
     )
     if not is_blocking(line):
         return LoopProgress(

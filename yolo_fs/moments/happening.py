@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import classify
-from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.authority.writers import producers_of
 from yolo_fs.protocol.departments import Dept, name_in
 from yolo_fs.system.journal import PREFIX
@@ -68,7 +68,7 @@ def happening(event: Mapping[str, Any]) -> Happening:
     )
 
 
-def _actor(kind: str, data: Mapping[str, Any], place: Place | None) -> str:
+def _actor(kind: str, data: Mapping[str, Any], place: ArtifactPath | None) -> str:
     if kind.startswith(_AGENTS_OWN):
         return str(data.get("agent") or data.get("by") or "yolo-fs")
     if kind.startswith("escalation."):

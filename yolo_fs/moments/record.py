@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from yolo_fs.artifacts.catalogue import in_words
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.artifacts.export import field_docs
-from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.checking.checker import Checker
 from yolo_fs.checking.snapshots import AtCommit, BlobReader, Snapshot, WorkTree
 from yolo_fs.core.credentials import redact
@@ -92,7 +92,7 @@ class ArtifactText(NamedTuple):
         }
 
 
-def place_asked(path: str) -> Place:
+def place_asked(path: str) -> ArtifactPath:
     """Return the place of an artifact. Nothing else in the repository is ever shown.
 
     Raises:
@@ -141,7 +141,7 @@ def read_artifact(
     return ArtifactText(path, kind, commit, 0, (), 0, (data,), versions)
 
 
-def _shown(place: Place, records: Sequence[Record]) -> Iterator[ShownRecord]:
+def _shown(place: ArtifactPath, records: Sequence[Record]) -> Iterator[ShownRecord]:
     for (line, value), shape in place.artifact.shapes_of(records[:MOST_RECORDS]):
         docs = field_docs(shape) if shape else {}
         fields = tuple(
@@ -199,7 +199,7 @@ class RecordedVersion(NamedTuple):
 class RecordedArtifact(NamedTuple):
     """One artifact and its versions, newest first."""
 
-    place: Place
+    place: ArtifactPath
     versions: tuple[RecordedVersion, ...]
 
 
@@ -240,7 +240,7 @@ def record_phase(
     timeline = Replay(repository).phase(settings, str(phase.id), commit, known)
     folder = f"{PLANNING_ROOT}/phases/{phase.id}"
     artifacts = _artifacts(repository, settings, commit, folder)
-    work = facts_reader.collect_work(phase.facts.filed)
+    work = facts_reader.collect_work(phase.facts.committed)
     return PhaseRecord(commit, phase, timeline, artifacts, work)
 
 
@@ -283,7 +283,11 @@ def _artifacts(
 
 
 def _check_version(
-    repository: Repository, checker: Checker, blobs: BlobReader, place: Place, logged: LoggedCommit
+    repository: Repository,
+    checker: Checker,
+    blobs: BlobReader,
+    place: ArtifactPath,
+    logged: LoggedCommit,
 ) -> RecordedVersion:
     snapshot = AtCommit(repository, logged.oid, blobs)
     data = snapshot.content(place.path)

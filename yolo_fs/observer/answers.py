@@ -23,7 +23,7 @@ from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.progress.board import board
 from yolo_fs.progress.drift import notes_of_work_tree
 from yolo_fs.reports.status import report
-from yolo_fs.survey.surveyor import Surveyor
+from yolo_fs.scanning.scanner import Scanner
 from yolo_fs.system.ask import IN_ASCII, STREAMS, frame, package_folder, register_signs
 from yolo_fs.system.pausing import RESUMED, Pause, PausedError
 from yolo_fs.system.warm_path import ASKED_BY_GIT, HOOK_IN_FULL
@@ -207,8 +207,8 @@ class Answerer:
             if head == self._head:
                 return True
             settings = load(repository.root)
-            with Surveyor(repository, settings) as surveyor:
-                is_settled = surveyor.hold()
+            with Scanner(repository, settings) as scanner:
+                is_settled = scanner.hold()
             report(repository, settings)
             facts_reader = FactsReader(repository, settings)
             team_board = board(facts_reader, head.tip)

@@ -19,7 +19,7 @@ from yolo_fs.install.doctor import OF_A_PERSON, standing_troubles
 from yolo_fs.moments.inbox import COMMAND_LENGTH, TOLD_ELSEWHERE, InboxItem, inbox
 from yolo_fs.progress.board import Board, board
 from yolo_fs.reports.status import Candidate, CandidateList, Report
-from yolo_fs.survey.surveyor import obstacles_of
+from yolo_fs.scanning.scanner import obstacles_of
 from yolo_fs.system.files import stamp_at
 from yolo_fs.team.overview import TeamObserver
 from yolo_fs.team.reconcile import TeamOverview

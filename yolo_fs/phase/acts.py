@@ -194,7 +194,7 @@ def act_of_stage(phase: Phase, stage: Stage, does: str, department: Dept | None 
 
     `department`: whose role; the first one at work by default.
     """
-    department = department or phase.facts.switches.departments[0]
+    department = department or phase.facts.options.departments[0]
     agent = name_in(stage.role, department)
     row = AGENT_BY_NAME[agent]
     artifact = by_kind(stage.kind)
@@ -236,9 +236,9 @@ def act_for(phase: Phase, turn: Next, department: Dept | None = None) -> Act:
 def _with_files(phase: Phase, act: Act, writes: tuple[str, ...]) -> Act:
     """Return an act with the files that it writes, and who writes them."""
     names = [path.rpartition("/")[2] for path in writes if classify(path)]
-    agent = find_actor(act.agent, None, mode_of(phase.facts.switches)) if names else None
+    agent = find_actor(act.agent, None, mode_of(phase.facts.options)) if names else None
     writer = writer_for(agent, names) if agent else None
-    name = name_at_work(writer.name, phase.facts.switches) if writer else ""
+    name = name_at_work(writer.name, phase.facts.options) if writer else ""
     return act._replace(writes=writes, writer=name)
 
 
@@ -284,7 +284,9 @@ def _writes(phase: Phase, turn: Next, department: Dept | None, plan: str) -> Ite
         yield from _files_of_dev(view, turn, plan, folder)
     elif role is Role.SENIOR and turn.step != "code_review":
         yield from (
-            filed.place.path for filed in view.of("plan") if plan in ("", str(filed.place.plan))
+            artifact.place.path
+            for artifact in view.of("plan")
+            if plan in ("", str(artifact.place.plan))
         )
     elif role is not None:
         kinds = tuple(_kinds(turn.step, role))
@@ -349,7 +351,11 @@ def _files_of_dev(view: View, turn: Next, plan: str, folder: str) -> Iterator[st
 
 def _find_undone_files(view: View, plan: str) -> Iterator[str]:
     """Yield the files of a plan whose summary names only commits of other work."""
-    lines = {str(filed.place.plan): filed.lines[0] for filed in view.of("summary") if filed.lines}
+    lines = {
+        str(artifact.place.plan): artifact.lines[0]
+        for artifact in view.of("summary")
+        if artifact.lines
+    }
     for each in view.plan_files:
         summary = lines.get(str(each.id))
         if str(each.id) == plan and summary and touches_nothing(view.facts, each, summary):
@@ -380,6 +386,6 @@ def _plan_number(phase: Phase, department: Dept | None) -> str:
 
     Commits name their plan, but not its department.
     """
-    order = phase.facts.switches.departments
+    order = phase.facts.options.departments
     place = order.index(department) if department in order else 0
     return f"{phase.id.number}-{place + 1:02}"

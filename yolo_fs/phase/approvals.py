@@ -26,9 +26,9 @@ def owed_approval(facts: PhaseFacts, department: Dept, step: str) -> ApprovalGat
     A verdict that has to be given again asks nobody. What is signed off stays so, whatever the
     configuration says later.
     """
-    switches = facts.switches.config.approval_gates
+    options = facts.options.config.approval_gates
     for gate in APPROVAL_GATES:
-        if gate.step == step and getattr(switches, gate.key) and _asks(facts, department, gate):
+        if gate.step == step and getattr(options, gate.key) and _asks(facts, department, gate):
             return gate
     return None
 
@@ -41,11 +41,11 @@ def lack_of(gate: ApprovalGate) -> str:
 def _asks(facts: PhaseFacts, department: Dept, gate: ApprovalGate) -> bool:
     known = loop_facts(facts)
     verdicts = [
-        (known.history(filed)[-1], filed.position)
+        (known.history(artifact)[-1], artifact.position)
         for kind in gate.kinds
-        for filed in facts.of_kind(kind, department)
-        if not facts.is_signed(filed.position)
-        and not any(later_than(facts, kind, filed.position, department))
+        for artifact in facts.of_kind(kind, department)
+        if not facts.is_signed(artifact.position)
+        and not any(later_than(facts, kind, artifact.position, department))
     ]
     asking = [
         (verdict.order, position)
@@ -67,18 +67,18 @@ def explain_manual_qa(facts: PhaseFacts, department: Dept) -> str:
     """Return what the test by hand lacks, where the configuration asks for one; empty for
     nothing.
     """
-    if not facts.switches.config.approval_gates.manual_qa:
+    if not facts.options.config.approval_gates.manual_qa:
         return ""
-    filed = next(iter(facts.of_kind(MANUAL_QA, department)), None)
-    if facts.signed_off and (filed is None or facts.is_signed(filed.position)):
+    committed = next(iter(facts.of_kind(MANUAL_QA, department)), None)
+    if facts.signed_off and (committed is None or facts.is_signed(committed.position)):
         return ""
-    if filed is None:
+    if committed is None:
         return f"nobody has tested {department} by hand (approval_gates.manual_qa)"
-    result = next((line.get("r") for line in filed.lines if "r" in line), "")
+    result = next((line.get("r") for line in committed.lines if "r" in line), "")
     if result != "PASS":
-        return f"{filed.place.name} says {result}"
-    later = next(later_than(facts, "verification", filed.position, department), None)
-    return f"{filed.place.name} is older than {later.what}" if later else ""
+        return f"{committed.place.name} says {result}"
+    later = next(later_than(facts, "verification", committed.position, department), None)
+    return f"{committed.place.name} is older than {later.what}" if later else ""
 
 
 def is_test_unheard(facts: PhaseFacts, department: Dept) -> bool:

@@ -102,7 +102,7 @@ def lacks_completion(phase: GateSource) -> Iterator[MissingEvidence]:
 
 
 def _summary(phase: GateSource) -> Iterator[MissingEvidence]:
-    for department in phase.facts.switches.departments:
+    for department in phase.facts.options.departments:
         if not phase.facts.of_kind("summary", department):
             name = f"{DEPARTMENT_BY_NAME[department].prefix}NN-MM.summary.jsonl"
             yield MissingEvidence(f"{department} has no summary", name, 0, SHOW)
@@ -158,9 +158,9 @@ def _handoffs(phase: GateSource) -> Iterator[MissingEvidence] | None:
 
 def _find_unread(phase: GateSource, *kinds: str) -> Iterator[MissingEvidence]:
     """Yield what cannot be read of these kinds: it may say anything."""
-    for filed in sorted(phase.facts.filed, key=lambda artifact: artifact.place.path):
-        place = filed.place
-        if not filed.valid and place.artifact.kind in kinds and place.phase:
+    for committed in sorted(phase.facts.committed, key=lambda artifact: artifact.place.path):
+        place = committed.place
+        if not committed.valid and place.artifact.kind in kinds and place.phase:
             what = f"{place.name} is on the branch and cannot be read"
             yield MissingEvidence(what, place.name, 0, _validate(phase, place.name))
 
@@ -201,7 +201,7 @@ def _tests(phase: GateSource) -> Iterator[MissingEvidence] | None:
 def _find_missing_tests(phase: GateSource) -> Iterator[MissingEvidence]:
     for failure in failing_tests(phase.facts):
         yield MissingEvidence(failure.what, failure.file, failure.line, SHOW)
-    if phase.facts.switches.several_departments:
+    if phase.facts.options.several_departments:
         yield from _find_missing_results(phase)
 
 

@@ -36,7 +36,7 @@ from yolo_fs.protocol.gates import (
 
 def gates_of(phase: GateSource) -> tuple[GateStatus, ...]:
     """Return the gates that this phase has: those of its departments, and the integration gate."""
-    active = phase.facts.switches.departments
+    active = phase.facts.options.departments
     rows = [gate for gate in GATES if set(gate.requires) <= set(active)]
     return (*(_gate(phase, gate) for gate in rows), _build_integration_gate(phase))
 
@@ -49,16 +49,18 @@ def _gate(phase: GateSource, gate: Gate) -> GateStatus:
 
 def _evidence_of(facts: PhaseFacts, kinds: Collection[str]) -> tuple[tuple[str, str], ...]:
     """Return (path, commit) of the committed artifacts of some kinds, in the order of the kinds."""
-    filed = [artifact for kind in sorted(kinds) for artifact in facts.of_kind(kind)]
-    return tuple((artifact.place.path, artifact.commit) for artifact in filed if artifact.commit)
+    committed = [artifact for kind in sorted(kinds) for artifact in facts.of_kind(kind)]
+    return tuple(
+        (artifact.place.path, artifact.commit) for artifact in committed if artifact.commit
+    )
 
 
 def integration_checks_of(phase: GateSource) -> dict[str, CheckResult]:
     """Return each check across departments: pass, fail or skip, with what fails it."""
-    wanted = phase.facts.switches.config.integration_gate.checks
+    wanted = phase.facts.options.config.integration_gate.checks
     return {
         row.key: _result(CHECKS[row.key](phase))
-        if getattr(wanted, row.config) and row.applies_to(phase.facts.switches.departments)
+        if getattr(wanted, row.config) and row.applies_to(phase.facts.options.departments)
         else ("skip", ())
         for row in INTEGRATION_CHECKS
     }

@@ -22,9 +22,9 @@ from yolo_fs.escalations.log import EscalationProgress, act_of
 from yolo_fs.evidence.facts import (
     FETCH_LACKING,
     OWNERS_DECISION,
-    Filed,
+    CommittedArtifact,
     PhaseFacts,
-    Switches,
+    WorkflowOptions,
     failures_of,
     find_unreadable,
     paths_in,
@@ -142,14 +142,14 @@ class Phase:
         The value is None where they wait for another department's completion.
         """
         gates = {f"gate:{gate.name}": gate for gate in self.gates}
-        active = set(self.facts.switches.departments)
+        active = set(self.facts.options.departments)
         waits = [wait for wait in self.waits if wait.waiter in active and wait.is_at_gate]
         return {Dept(wait.waiter): gates.get(wait.on) for wait in waits}
 
     @property
     def free_departments(self) -> frozenset[Dept]:
         """The departments that no closed gate holds up."""
-        return frozenset(self.facts.switches.departments) - self._gate_by_department.keys()
+        return frozenset(self.facts.options.departments) - self._gate_by_department.keys()
 
     @property
     def is_complete(self) -> bool:
@@ -253,19 +253,19 @@ Phases = Sequence[Phase]
 """Phases in the order of their numbers."""
 
 
-def not_begun(phase: PhaseId, others: Phases, switches: Switches) -> Phase:
+def not_begun(phase: PhaseId, others: Phases, options: WorkflowOptions) -> Phase:
     """Return a phase of which the branch has nothing yet. `others`: the phases that it has."""
-    switches = switches.of_phase(())
+    options = options.of_phase(())
     if not others:
-        return Phase(PhaseFacts(phase, (), switches))
-    filed = [artifact for other in others for artifact in other.facts.filed]
+        return Phase(PhaseFacts(phase, (), options))
+    committed = [artifact for other in others for artifact in other.facts.committed]
     before = others[-1].facts
     return Phase(
         PhaseFacts(
             phase,
-            tuple(artifact for artifact in before.filed if artifact.place.phase is None),
-            switches,
-            handed_over=handoff_into(phase, filed),
+            tuple(artifact for artifact in before.committed if artifact.place.phase is None),
+            options,
+            handed_over=handoff_into(phase, committed),
             earlier_plans=before.earlier_plans,
             at_s=before.at_s,
             home=before.home,
@@ -273,27 +273,27 @@ def not_begun(phase: PhaseId, others: Phases, switches: Switches) -> Phase:
     )
 
 
-def with_filed(phases: Phases, filed: Iterable[Filed]) -> Phases:
+def with_committed(phases: Phases, committed: Iterable[CommittedArtifact]) -> Phases:
     """Return the phases as they are once the branch also has these artifacts.
 
     Only the known commits are used: a summary may name one that has not been looked up.
     """
     phase_by_id = {phase.id: phase for phase in phases}
-    for artifact in filed:
+    for artifact in committed:
         if artifact.place.phase is None:
             phase_by_id = {key: _with(phase, artifact) for key, phase in phase_by_id.items()}
         elif artifact.place.phase in phase_by_id:
             phase_by_id[artifact.place.phase] = _with(phase_by_id[artifact.place.phase], artifact)
         elif phases:
-            begun = not_begun(artifact.place.phase, phases, phases[-1].facts.switches)
+            begun = not_begun(artifact.place.phase, phases, phases[-1].facts.options)
             phase_by_id[artifact.place.phase] = Phase(
-                replace(begun.facts.with_filed(artifact), at_s=artifact.at_s)
+                replace(begun.facts.with_committed(artifact), at_s=artifact.at_s)
             )
     return tuple(phase_by_id[key] for key in sorted(phase_by_id))
 
 
-def _with(phase: Phase, filed: Filed) -> Phase:
-    return Phase(phase.facts.with_filed(filed))
+def _with(phase: Phase, artifact: CommittedArtifact) -> Phase:
+    return Phase(phase.facts.with_committed(artifact))
 
 
 _LOOPS_OF_STEP = {
@@ -385,11 +385,11 @@ def _turn_to_repair_integration(facts: PhaseFacts) -> Next | None:
 
     The gate runs again once part of the repair is committed.
     """
-    for filed in facts.of_kind("integration-gate-result"):
-        last = filed.lines[-1] if filed.lines else {}
+    for committed in facts.of_kind("integration-gate-result"):
+        last = committed.lines[-1] if committed.lines else {}
         handed = (artifact.position for kind in INTEGRATED for artifact in facts.of_kind(kind))
         worked = (work.position for work in facts.work)
-        is_mended = any(position > filed.position for position in chain(handed, worked))
+        is_mended = any(position > committed.position for position in chain(handed, worked))
         if last.get("r") != "FAIL" or is_mended:
             return None
         failure: Mapping[str, Any] = next(iter(last.get("failures") or ()), {})
@@ -397,7 +397,7 @@ def _turn_to_repair_integration(facts: PhaseFacts) -> Next | None:
         department = _department_of(facts, file)
         agent = name_in(Role.LEAD, department) if department else Role.OWNER.value
         why = f"the integration gate says FAIL: {safe(detail) or 'without a reason'}"
-        turn = Next("integration_gate", agent, (filed.place.name,), why=why)
+        turn = Next("integration_gate", agent, (committed.place.name,), why=why)
         return _assign_after_fail(facts, turn) if department else turn
     return None
 
@@ -406,7 +406,7 @@ def _department_of(facts: PhaseFacts, file: str) -> Dept | None:
     """Return whose file it is: its maker's, or of the one department that plans to touch it."""
     if place := place_of_name(file.rpartition("/")[2]):
         return place.artifact.made_by or Dept(place.department)
-    working = facts.switches.departments
+    working = facts.options.departments
     theirs = {plan.department for plan in facts.plans if touches(plan.files, {file})} or working
     return next(iter(theirs)) if len(theirs) == 1 else None
 
@@ -416,7 +416,11 @@ def _assign_after_fail(facts: PhaseFacts, turn: Next) -> Next:
     known = loop_facts(facts)
     failed = max((version.order for version in known.of("integration-gate-result")), default=0)
     department = AGENT_BY_NAME[turn.agent].department or DEFAULT_DEPARTMENT
-    last = [filed.lines[-1] for filed in facts.of_kind("integration-gate-result") if filed.lines]
+    last = [
+        artifact.lines[-1]
+        for artifact in facts.of_kind("integration-gate-result")
+        if artifact.lines
+    ]
     failures = [failure for line in last for failure in line.get("failures") or ()]
     tasks = tasks_of(facts, department, failures)
     if assigned := known.assigned(failed, turn.agent, tasks):
@@ -569,7 +573,7 @@ def _turn_to_clarify_intent(facts: PhaseFacts, folded: PhaseStatus) -> Next | No
 
 def _dispatched(facts: PhaseFacts) -> Callable[[DepartmentStatus], int]:
     """Return a sort key: a department's position in the Owner's last review."""
-    order = facts.switches.order
+    order = facts.options.order
     return lambda status: (
         order.index(status.department) if status.department in order else len(order)
     )
@@ -737,10 +741,10 @@ class _Turns(NamedTuple):
         key, department = current.step.key, status.department
         gate = owed_approval(self.facts, department, key)
         if gate and ("FAIL" in gate.results or current.missing == (lack_of(gate),)):
-            filed = (
+            committed = (
                 artifact for kind in gate.kinds for artifact in self.facts.of_kind(kind, department)
             )
-            inputs = tuple(artifact.place.name for artifact in filed)
+            inputs = tuple(artifact.place.name for artifact in committed)
             command = self._command_to_decide(f"approve {gate.key} {department}")
             why = f"approval_gates.{gate.key} is on"
             return Next(key, Role.USER, inputs, "", why, command, gate.asks)
@@ -789,9 +793,9 @@ class _Turns(NamedTuple):
         current = status.current
         if current is None or current.step.key not in ("research", "architecture"):
             return None
-        filed = next(iter(View(self.facts, status.department).of("critique")), None)
+        committed = next(iter(View(self.facts, status.department).of("critique")), None)
         for loop in self.loops:
-            if filed and loop.kind is Loop.CRITIQUE and loop.of == filed.place.department:
+            if committed and loop.kind is Loop.CRITIQUE and loop.of == committed.place.department:
                 return Next("critique", loop.next, STEP_BY_KEY["critique"].inputs, why=str(loop))
         return None
 
@@ -837,10 +841,10 @@ class _Turns(NamedTuple):
         if not is_to_assign or loop.next != lead:
             return ""
         verdicts = (
-            filed.lines
+            artifact.lines
             for kind in ("verification", "qa-code")
-            for filed in self.facts.of_kind(kind, department)
-            if filed.lines and filed.lines[0].get("r") == "FAIL"
+            for artifact in self.facts.of_kind(kind, department)
+            if artifact.lines and artifact.lines[0].get("r") == "FAIL"
         )
         failures = [failure for lines in verdicts for failure in _failures_in(lines)]
         return assigning(lead, tasks_of(self.facts, department, failures))

@@ -267,7 +267,7 @@ def fold(facts: PhaseFacts) -> PhaseStatus:
     whole = View(facts, None)
     before = tuple(_walk(whole, (step for step in STEPS if step.key == "po"), frozenset()))
     start = passed_steps(before)
-    departments = tuple(_department(facts, dept, start) for dept in facts.switches.departments)
+    departments = tuple(_department(facts, dept, start) for dept in facts.options.departments)
     shared = frozenset.intersection(*(passed_steps(status.steps) for status in departments))
     after = tuple(
         _walk(
@@ -325,8 +325,8 @@ def _step(view: View, step: Step, passed: Passed) -> StepStatus:
 
 def _proof(view: View, step: Step) -> str:
     """Return the commit of the last artifact that completed the step."""
-    filed = view.of_step(step) or view.of("plan")
-    return next((artifact.commit for artifact in reversed(filed) if artifact.commit), "")
+    committed = view.of_step(step) or view.of("plan")
+    return next((artifact.commit for artifact in reversed(committed) if artifact.commit), "")
 
 
 def _has_begun(view: View, step: Step) -> bool:
@@ -401,9 +401,9 @@ def _objections(view: View, kind: str) -> Iterator[str]:
     """Yield why a verdict has to be given again: what contradicts it, and what came after it."""
     if kind not in JUDGED_BY:
         return
-    for filed in view.of(kind):
-        for contradiction in contradictions_in(view.facts, filed):
-            yield f"{filed.place.name}: {contradiction.what}"
+    for artifact in view.of(kind):
+        for contradiction in contradictions_in(view.facts, artifact):
+            yield f"{artifact.place.name}: {contradiction.what}"
     for why in came_later(view.facts, kind, view.department):
         yield f"{why} ({_NEW_BYTES})"
 

@@ -285,14 +285,14 @@ def input_files(facts: PhaseFacts, turn: Next, department: DepartmentStatus | No
     """Return the committed files behind the printed inputs; for a task, only its own plan."""
     view = View(facts, department.department if department else None)
     words = [word.lower().replace(" ", "-") for word in turn.inputs]
-    kinds = sorted({filed.place.artifact.kind for filed in facts.filed} - {"handoff"})
+    kinds = sorted({artifact.place.artifact.kind for artifact in facts.committed} - {"handoff"})
     meant = (kind for kind in kinds if any(kind in word for word in words))
-    files = [filed for kind in meant for filed in view.of(kind)]
+    files = [artifact for kind in meant for artifact in view.of(kind)]
     plan = turn.task[:5]
     paths = [
-        filed.place.path
-        for filed in files
-        if not (plan and filed.place.plan and str(filed.place.plan) != plan)
+        artifact.place.path
+        for artifact in files
+        if not (plan and artifact.place.plan and str(artifact.place.plan) != plan)
     ]
     handed = [word for word in turn.inputs if word == facts.handed_over and word]
     return [*paths[:_FEW], *handed]

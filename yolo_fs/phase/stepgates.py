@@ -307,14 +307,14 @@ def _check_state_complete(view: View) -> Iterator[str]:
     """A sign-off counts only for what existed when it was given."""
     facts, number = view.facts, int(view.facts.phase.number)
     states = [
-        filed.position
-        for filed in facts.of_kind("state")
-        if any(line.get("st") == "complete" and line.get("ph") == number for line in filed.lines)
+        artifact.position
+        for artifact in facts.of_kind("state")
+        if any(line.get("st") == "complete" and line.get("ph") == number for line in artifact.lines)
     ]
     executions = [
-        filed.position
-        for filed in facts.of_kind("execution-state")
-        if any(_says_complete(line) and line.get("phase") == number for line in filed.lines)
+        artifact.position
+        for artifact in facts.of_kind("execution-state")
+        if any(_says_complete(line) and line.get("phase") == number for line in artifact.lines)
     ]
     signed = [*states, *executions, *([facts.signed_off_at] if facts.signed_off else ())]
     unsigned = [tuple(came_after_sign_off(facts, position)) for position in signed]

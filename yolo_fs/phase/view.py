@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from yolo_fs.evidence.facts import (
-    Filed,
+    CommittedArtifact,
     PhaseFacts,
     Plan,
     PlanStatus,
@@ -47,7 +47,7 @@ class View:
     @property
     def config(self) -> Config:
         """The configuration in force."""
-        return self.facts.switches.config
+        return self.facts.options.config
 
     @cached_property
     def plan_files(self) -> tuple[Plan, ...]:
@@ -59,7 +59,7 @@ class View:
         """The plans, as the evidence says."""
         return plan_progress(self.facts, self.department)
 
-    def of(self, kind: str) -> tuple[Filed, ...]:
+    def of(self, kind: str) -> tuple[CommittedArtifact, ...]:
         """Return the valid artifacts of a kind that count for this view."""
         own = self.facts.of_kind(kind, self.department)
         if not own and kind in SHARED_KINDS:
@@ -68,16 +68,16 @@ class View:
 
     def lines(self, kind: str) -> tuple[Mapping[str, Any], ...]:
         """Return the records of a kind."""
-        return tuple(line for filed in self.of(kind) for line in filed.lines)
+        return tuple(line for artifact in self.of(kind) for line in artifact.lines)
 
-    def of_step(self, step: Step) -> tuple[Filed, ...]:
+    def of_step(self, step: Step) -> tuple[CommittedArtifact, ...]:
         """Return the artifacts that a step produces."""
         kinds = {
-            filed.place.artifact.kind
-            for filed in self.facts.filed
-            if filed.place.artifact.step == step.key
+            artifact.place.artifact.kind
+            for artifact in self.facts.committed
+            if artifact.place.artifact.step == step.key
         }
-        return tuple(filed for kind in sorted(kinds) for filed in self.of(kind))
+        return tuple(artifact for kind in sorted(kinds) for artifact in self.of(kind))
 
 
 DECLARED_SKIP = "declared: "
@@ -103,7 +103,7 @@ def skip_rule(view: View, step: Step) -> str:
     if not step.mandatory and (reason := _declared(view, step)) is not None:
         return DECLARED_SKIP + reason
     if _is_outside_route(view, step):
-        return f"complexity {view.facts.switches.complexity}"
+        return f"complexity {view.facts.options.complexity}"
     return _explain_product_owner_skip(view, step) or _explain_team_skip(view, step)
 
 
@@ -138,15 +138,15 @@ def is_trivial(facts: PhaseFacts) -> bool:
     Its analysis says so with enough confidence, and its plans touch no more files than trivial work
     may.
     """
-    if not facts.switches.is_trivial(facts.lines_of("analysis")):
+    if not facts.options.is_trivial(facts.lines_of("analysis")):
         return False
     files = {file for plan in facts.plans for task in plan.tasks for file in texts(task.get("f"))}
-    return len(files) <= facts.switches.config.complexity_routing.max_trivial_files
+    return len(files) <= facts.options.config.complexity_routing.max_trivial_files
 
 
 def _is_outside_route(view: View, step: Step) -> bool:
     """Return whether the complexity routing of this phase leaves the step out."""
-    complexity = view.facts.switches.complexity
+    complexity = view.facts.options.complexity
     route = next((row for row in COMPLEXITIES if row.name == complexity), None)
     return route is not None and step.key not in route.runs + route.inline
 
@@ -166,7 +166,7 @@ def _has_output(view: View, step: Step) -> bool:
     An example is `critique.jsonl` without `cf`.
     """
     kinds = {name.partition(".")[0] for name in step.outputs}
-    return any(filed.place.artifact.kind in kinds for filed in view.of_step(step))
+    return any(artifact.place.artifact.kind in kinds for artifact in view.of_step(step))
 
 
 def _lacks_test_specs(view: View, _: Step) -> bool:
@@ -183,13 +183,13 @@ SKIPS: Mapping[Skip, Callable[[View, Step], bool]] = {
     Skip.FAST: lambda view, _: view.config.effort == "fast",
     Skip.EXISTS: _has_output,
     Skip.NO_TS: _lacks_test_specs,
-    Skip.SKIP_QA: lambda view, _: view.facts.switches.skip_qa,
-    Skip.SKIP_SECURITY: lambda view, _: view.facts.switches.skip_security,
+    Skip.SKIP_QA: lambda view, _: view.facts.options.skip_qa,
+    Skip.SKIP_SECURITY: lambda view, _: view.facts.options.skip_security,
     Skip.CONFIG: lambda view, _: view.config.documenter == "never",
     Skip.PO_OFF: lambda view, _: not view.config.po.enabled,
     Skip.CRITIQUE_OFF: lambda view, _: not view.config.critique.enabled,
     Skip.SECURITY_OFF: lambda view, _: not view.config.security_audit,
     Skip.INTEGRATION_OFF: lambda view, _: (
-        not view.facts.switches.several_departments and not view.config.integration_gate.enabled
+        not view.facts.options.several_departments and not view.config.integration_gate.enabled
     ),
 }

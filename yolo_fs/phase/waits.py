@@ -24,7 +24,7 @@ from yolo_fs.core.ids import PlanId, TaskRef
 from yolo_fs.core.reasons import safe
 from yolo_fs.escalations.log import ENTRIES, LOG, EscalationProgress, EscalationStage
 from yolo_fs.evidence.facts import (
-    Filed,
+    CommittedArtifact,
     PhaseFacts,
     Plan,
     PlanStanding,
@@ -71,7 +71,7 @@ def waits_of(phase: GateSource) -> tuple[Wait, ...]:
 def suppliers(phase: GateSource) -> frozenset[str]:
     """Return the names that somebody supplies, now or when their turn comes."""
     facts = phase.facts
-    active = facts.switches.departments
+    active = facts.options.departments
     plans = {name_plan(facts, plan.id, plan.department) for plan in phase.folded.plans}
     gates = {f"gate:{gate.name}" for gate in phase.gates}
     agents = {
@@ -79,7 +79,7 @@ def suppliers(phase: GateSource) -> frozenset[str]:
         for name, row in AGENT_BY_NAME.items()
         if row.department in (None, *SHARED_NAMES, *active)
     }
-    if not facts.switches.config.research_requests.enabled:
+    if not facts.options.config.research_requests.enabled:
         agents.discard(Role.SCOUT)
     return frozenset({*active, *plans, *_find_plans_elsewhere(facts), *gates, *agents, *_OUTSIDERS})
 
@@ -132,8 +132,8 @@ class _WaitSources:
     def unfinished(self) -> tuple[tuple[PlanStatus, Plan, str], ...]:
         """Incomplete plans of active departments: (state, content of the file, location)."""
         files = {
-            (filed.place.department, filed.place.plan): filed.place.name
-            for filed in self.phase.facts.of_kind("plan")
+            (artifact.place.department, artifact.place.plan): artifact.place.name
+            for artifact in self.phase.facts.of_kind("plan")
         }
         written = {(plan.department, plan.id): plan for plan in plans_of(self.phase.facts)}
         plans = (plan for plan in self.phase.folded.plans if not plan.is_done)
@@ -179,7 +179,7 @@ class _WaitSources:
     @property
     def orders(self) -> str:
         """The file that orders the waves."""
-        return REVIEW if self.phase.facts.switches.order else CONFIG
+        return REVIEW if self.phase.facts.options.order else CONFIG
 
     def _is_closed(self, gate: WaveGate) -> bool:
         return (
@@ -304,31 +304,31 @@ class _WaitSources:
         requests = self.phase.facts.of_kind("research")
         lines = self.phase.facts.lines_of("research")
         answered = {line.get("q") for line in lines if line.get("src") != "pending"}
-        for filed in requests:
-            for number, line in enumerate(filed.lines, 1):
+        for artifact in requests:
+            for number, line in enumerate(artifact.lines, 1):
                 if (
                     line.get("src") != "pending"
                     or line.get("rt") != "blocking"
                     or line.get("q") in answered
                 ):
                     continue
-                file = filed.place.name
+                file = artifact.place.name
                 name, where = f"research:{file}:{number}", f"{file}:{number}"
                 yield from (
                     Wait(waiter, name, "it asked, and cannot continue", where)
-                    for waiter in self._find_paused(filed, line)
+                    for waiter in self._find_paused(artifact, line)
                 )
                 remedy = f"write the finding into {file}, or make the request informational"
                 yield Wait(name, Role.SCOUT, "it is to be answered", where, remedy)
 
-    def _find_paused(self, filed: Filed, line: Mapping[str, Any]) -> Iterator[str]:
+    def _find_paused(self, artifact: CommittedArtifact, line: Mapping[str, Any]) -> Iterator[str]:
         """Yield the agent that asked, and the task or plan that it asked for, if named."""
         named = [str(line.get(key, "")) for key in ("task", "plan_id", "brief_for")]
         tasks = [reference for name in named if (reference := TaskRef.parse(name))]
         plans = [task.plan for task in tasks] or [
             plan for name in named if (plan := PlanId.parse(name))
         ]
-        own = Dept(filed.place.department)
+        own = Dept(artifact.place.department)
         owner = self._owner(plans[0], own) if plans else own
         yield _agent(str(line.get("ra")), owner)
         facts = self.phase.facts
@@ -340,11 +340,11 @@ class _WaitSources:
         """Yield departments that received blockers. A later handoff replaces an earlier one."""
         latest = {
             (str(line.get("from_dept")), str(line.get("to_dept"))): (
-                f"{filed.place.name}:{number}",
+                f"{artifact.place.name}:{number}",
                 line,
             )
-            for filed in self.phase.facts.of_kind("dept-handoff")
-            for number, line in enumerate(filed.lines, 1)
+            for artifact in self.phase.facts.of_kind("dept-handoff")
+            for number, line in enumerate(artifact.lines, 1)
         }
         behind = {status.department.value for status in self.phase.behind}
         for (giver, taker), (where, line) in latest.items():
@@ -378,10 +378,10 @@ def _has_begun(status: DepartmentStatus) -> bool:
 
 def _wave_gates(facts: PhaseFacts) -> Iterator[tuple[Dept, WaveGate]]:
     """Yield each department of a later wave with the gates behind the wave before."""
-    route = dispatched(facts.switches)
+    route = dispatched(facts.options)
     for before, after in pairwise(waves(route)):
         gates = [row for row in WAVE_GATES if row.department in before.departments]
-        behind = [dept for dept in after.departments if dept in facts.switches.departments]
+        behind = [dept for dept in after.departments if dept in facts.options.departments]
         yield from product(behind, gates)
 
 

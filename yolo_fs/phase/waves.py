@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from yolo_fs.evidence.facts import Switches, section
+from yolo_fs.evidence.facts import WorkflowOptions, section
 from yolo_fs.protocol.departments import (
     BACKEND_ONLY,
     PARALLEL,
@@ -112,10 +112,10 @@ def dispatch(config: Mapping[str, Any]) -> Routing:
     return route if is_ordered else Routing(PARALLEL, route.active, route.warning)
 
 
-def dispatched(switches: Switches) -> Routing:
+def dispatched(options: WorkflowOptions) -> Routing:
     """Return how a phase's departments are dispatched: as its Owner says, or as configured."""
-    route = dispatch(switches.config._asdict())
-    return route._replace(needed=frozenset(switches.departments), first=switches.order)
+    route = dispatch(options.config._asdict())
+    return route._replace(needed=frozenset(options.departments), first=options.order)
 
 
 def waves(route: Routing) -> tuple[Wave, ...]:

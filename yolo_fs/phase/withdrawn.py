@@ -12,7 +12,7 @@ from yolo_fs.evidence.facts import (
     OWNERS_DECISION,
     POST_PHASE,
     STEP_OF_VERDICT,
-    Filed,
+    CommittedArtifact,
     PhaseFacts,
     Withdrawn,
     failing_tests,
@@ -28,17 +28,17 @@ MAY_SPEAK_AGAINST = frozenset({
 """Kinds of which no rule misses the file: their steps may be skipped, or do not ask for it."""
 
 
-def said_against(facts: PhaseFacts, filed: Filed) -> Iterator[Withdrawn]:
+def said_against(facts: PhaseFacts, artifact: CommittedArtifact) -> Iterator[Withdrawn]:
     """Yield what an artifact that the branch has no more said against its phase."""
-    place, kind = filed.place, filed.place.artifact.kind
-    there = facts.with_filed(filed)
+    place, kind = artifact.place, artifact.place.artifact.kind
+    there = facts.with_committed(artifact)
     department = Dept(place.department)
 
     def withdrawn(step: str, sentence: str) -> Withdrawn:
         return Withdrawn(step, department, place.path, sentence)
 
-    last = filed.lines[-1] if filed.lines else {}
-    if kind in STEP_OF_VERDICT and any(line.get("r") == "FAIL" for line in filed.lines):
+    last = artifact.lines[-1] if artifact.lines else {}
+    if kind in STEP_OF_VERDICT and any(line.get("r") == "FAIL" for line in artifact.lines):
         yield withdrawn(STEP_OF_VERDICT[kind], "FAIL")
     elif kind == "owner-signoff" and last.get("decision") == Decision.HOLD:
         yield withdrawn(OWNERS_DECISION, Decision.HOLD)

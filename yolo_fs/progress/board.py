@@ -16,7 +16,7 @@ from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Finding
 from yolo_fs.core.timestamps import span
 from yolo_fs.escalations.log import as_json
-from yolo_fs.evidence.facts import PlanStatus, Switches
+from yolo_fs.evidence.facts import PlanStatus, WorkflowOptions
 from yolo_fs.history.facts_reader import FactsReader, loops_of
 from yolo_fs.loops.facts import LoopProgress
 from yolo_fs.phase.acts import act_for
@@ -72,12 +72,12 @@ class PhaseBoard(Phase):
     @property
     def pace(self) -> Pace:
         """Its pace, computed from its commits alone."""
-        filed = [
+        committed = [
             artifact.at_s
-            for artifact in self.facts.filed
+            for artifact in self.facts.committed
             if artifact.place.phase and artifact.commit
         ]
-        times = (*filed, *(work.at_s for work in self.facts.work))
+        times = (*committed, *(work.at_s for work in self.facts.work))
         began_s, last_s = min(times, default=0), max(times, default=0)
         done = self.progress.steps_passed
         owed = [
@@ -180,7 +180,7 @@ def board(facts_reader: FactsReader, commit: str | None) -> Board:
     """
     config = facts_reader.config_at(commit)
     in_force = facts_reader.settings.config
-    known = facts_reader.phases(commit, Switches(config or in_force))
+    known = facts_reader.phases(commit, WorkflowOptions(config or in_force))
     at_s = facts_reader.history_index.at_s(commit) if commit else 0
     stands_in = commit is not None and config is None and in_force != Config()
 
@@ -199,7 +199,7 @@ def phases_now(facts_reader: FactsReader, commit: str | None) -> tuple[Phase, ..
         YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.
     """
     config = facts_reader.config_at(commit)
-    return facts_reader.phases(commit, Switches(config) if config else None)
+    return facts_reader.phases(commit, WorkflowOptions(config) if config else None)
 
 
 def _phase(facts_reader: FactsReader, at_s: int, phase: Phase) -> PhaseBoard:

@@ -87,10 +87,10 @@ def notes_of_work_tree(
 
 def _under(phase: Phase, config: Config) -> Phase:
     """Return a phase under a configuration; what its own artifacts switch stays."""
-    switches = phase.facts.switches
-    if switches.config == config:
+    options = phase.facts.options
+    if options.config == config:
         return phase
-    return Phase(replace(phase.facts, switches=switches._replace(config=config)))
+    return Phase(replace(phase.facts, options=options._replace(config=config)))
 
 
 def missing_handoffs(phases: Phases, there: Iterable[PhaseId]) -> Mapping[PhaseId, tuple[str, ...]]:
@@ -99,12 +99,12 @@ def missing_handoffs(phases: Phases, there: Iterable[PhaseId]) -> Mapping[PhaseI
     `there`: phases of the work tree, which may have no commit yet.
     """
     known = {phase.id: phase for phase in phases}
-    filed = [artifact for phase in phases for artifact in phase.facts.filed]
+    committed = [artifact for phase in phases for artifact in phase.facts.committed]
     owed = {}
     for before, after in pairwise(sorted({*known, *there})):
         is_designed = after in known and known[after].facts.of_kind("architecture")
         is_over = before in known and known[before].is_complete
-        if is_over and not is_designed and not handoff_into(after, filed):
+        if is_over and not is_designed and not handoff_into(after, committed):
             owed[before] = (
                 f"no {PHASE_HANDOFF}.jsonl hands it over to {after}, whose Critic and Architect "
                 f"receive it ('yolo-fs schema example {PHASE_HANDOFF}')",
@@ -210,8 +210,11 @@ def lives_at(phases: Phases, facts_reader: FactsReader) -> tuple[HandoffLifecycl
 def _find_named_tests(facts: PhaseFacts) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return the name of each test plan, and the test files that it names."""
     return tuple(
-        (filed.place.name, tuple(path for line in filed.lines for path in paths_in(line.get("tf"))))
-        for filed in facts.of_kind("test-plan")
+        (
+            artifact.place.name,
+            tuple(path for line in artifact.lines for path in paths_in(line.get("tf"))),
+        )
+        for artifact in facts.of_kind("test-plan")
     )
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Finding, Reason, YoloError, hint_for_unknown, safe
-from yolo_fs.evidence.facts import Switches
+from yolo_fs.evidence.facts import WorkflowOptions
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.gate_status import GateStatus
 from yolo_fs.phase.phase import Phase, not_begun
@@ -47,7 +47,7 @@ class Gates(NamedTuple):
 def gates_at(facts_reader: FactsReader, phase: PhaseId, commit: str | None) -> Gates:
     """Return the gates of a phase as of a commit; all closed while nothing is committed."""
     present = facts_reader.phases(commit)
-    empty = not_begun(phase, present, Switches(facts_reader.settings.config))
+    empty = not_begun(phase, present, WorkflowOptions(facts_reader.settings.config))
     known_phase = next((candidate for candidate in present if candidate.id == phase), empty)
     folder = ListedFolder.at(phase_folder(facts_reader.repository.root, phase))
     forged = (*forged_sentinels(folder, known_phase, facts_reader), *_damaged(folder, known_phase))

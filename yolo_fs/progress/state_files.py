@@ -29,14 +29,14 @@ from yolo_fs.artifacts.verdicts import Rejected, Verdict
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.core.timestamps import iso
-from yolo_fs.evidence.facts import Filed, Switches
+from yolo_fs.evidence.facts import CommittedArtifact, WorkflowOptions
 from yolo_fs.git.excluded import hide
 from yolo_fs.git.obstacles import PathRules
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.gate_status import GateStatus
 from yolo_fs.phase.gates import was_proved
-from yolo_fs.phase.phase import Phase, Phases, with_filed
+from yolo_fs.phase.phase import Phase, Phases, with_committed
 from yolo_fs.phase.progress import DepartmentStatus
 from yolo_fs.progress.state_move import FreshArtifact, StateMove, tracked_state
 from yolo_fs.schemas.layout import Record
@@ -131,7 +131,8 @@ class States:
         self._limit = settings.policy.max_file_bytes
         self._wanted = settings.policy.state_files
         self._always = (
-            self._wanted in ("kept", "always") or Switches(settings.config).several_departments
+            self._wanted in ("kept", "always")
+            or WorkflowOptions(settings.config).several_departments
         )
         self._rules = PathRules(repository, hidden=HIDDEN)
         self._mode = settings.mode
@@ -171,16 +172,16 @@ class States:
             return None
         if self._repository.object_format.hash_object("blob", content.data).oid != blob:
             return None
-        filed = map(self._build_filed, fresh)
-        state = project_state(with_filed(phases, filed), parse(content.data, self._limit))
+        committed = map(self._build_committed, fresh)
+        state = project_state(with_committed(phases, committed), parse(content.data, self._limit))
         return StateMove(PROJECT_STATE, content.data, json_text(state)) if state else None
 
-    def _build_filed(self, fresh: FreshArtifact) -> Filed:
+    def _build_committed(self, fresh: FreshArtifact) -> CommittedArtifact:
         place = fresh.place
         limits = Limits(max_file_bytes=self._limit)
         records = READERS[place.artifact.format](fresh.data, place.path, limits).records
         lines = tuple(record.value for record in understand(place, records, self._mode).records)
-        return Filed(place, lines, valid=True, commit=fresh.blob, at_s=int(time.time()))
+        return CommittedArtifact(place, lines, valid=True, commit=fresh.blob, at_s=int(time.time()))
 
     def write_next(self, commit: str | None, known: Iterable[str]) -> str | None:
         """Write the files beside the branch, and the first outdated state file on it.
@@ -361,7 +362,7 @@ def _rows(phases: Phases) -> Iterator[tuple[str, bool, _Next]]:
         folder = phase.facts.folder
         is_over = phase.is_complete
         yield f"{folder}/{EXECUTION}", is_over, partial(next_execution_state, phase)
-        if phase.facts.switches.several_departments:
+        if phase.facts.options.several_departments:
             yield f"{folder}/.phase-orchestration.json", is_over, partial(orchestration, phase)
     if phases:
         yield RUNNING, False, partial(next_execution_state, current(phases))
@@ -380,7 +381,7 @@ class Projector:
     ):
         self._repository = repository
         self._wanted = settings.policy.state_files
-        self._switches = Switches(settings.config)
+        self._options = WorkflowOptions(settings.config)
         self._facts_reader = facts_reader
         self._emit = emit
         self._open: set[tuple[str, str]] = set()
@@ -393,7 +394,7 @@ class Projector:
 
     def bring_up_to_date(self, commit: str | None, unsettled: Mapping[str, Verdict]) -> None:
         """Write every projection that is outdated as of a commit."""
-        several = self._switches.several_departments
+        several = self._options.several_departments
         errors = _find_first_errors(unsettled)
         if (commit, errors) == self._done:
             return
@@ -419,7 +420,7 @@ class Projector:
         for phase in phases:
             with self._reporting_failures(phase_folder(self._repository.root, phase.id)):
                 self._departments(phase, errors)
-                if self._switches.several_departments:
+                if self._options.several_departments:
                     self._sentinels(phase)
 
     def _departments(self, phase: Phase, errors: Mapping[str, str]) -> None:

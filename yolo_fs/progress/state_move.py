@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from yolo_fs.artifacts.classify import PROJECT_STATE
-from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.git.repository import Repository
 from yolo_fs.workspace.settings import Settings
 
@@ -25,7 +25,7 @@ def tracked_state(repository: Repository, settings: Settings, tip: str | None) -
 class FreshArtifact(NamedTuple):
     """An artifact that is about to be committed."""
 
-    place: Place
+    place: ArtifactPath
     data: bytes
     blob: str
 

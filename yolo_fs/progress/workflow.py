@@ -15,7 +15,7 @@ from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit, Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.core.timestamps import iso
-from yolo_fs.evidence.facts import PhaseFacts, Switches, failures_of, withdrawn_from
+from yolo_fs.evidence.facts import PhaseFacts, WorkflowOptions, failures_of, withdrawn_from
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.phase import Phase, not_begun
@@ -91,7 +91,7 @@ def facts_of(facts_reader: FactsReader, phase: PhaseId) -> PhaseFacts:
 def facts_at(facts_reader: FactsReader, phase: PhaseId, tip: str | None) -> PhaseFacts:
     """Return the facts of a phase as a commit has them; empty where it has nothing of it."""
     present = phases_now(facts_reader, tip)
-    empty = not_begun(phase, present, Switches(facts_reader.settings.config))
+    empty = not_begun(phase, present, WorkflowOptions(facts_reader.settings.config))
     return next((candidate for candidate in present if candidate.id == phase), empty).facts
 
 

@@ -18,7 +18,7 @@ from yolo_fs.artifacts.verdicts import Committed, Ignored, Verdict
 from yolo_fs.contexts.store import ContextStore
 from yolo_fs.core.reasons import Reason, YoloError, errors
 from yolo_fs.daemon.health import health
-from yolo_fs.evidence.facts import Switches
+from yolo_fs.evidence.facts import WorkflowOptions
 from yolo_fs.git.repository import Head, Repository
 from yolo_fs.handoff_service.accept import DirectiveHandoffs, is_handoff
 from yolo_fs.handoffs.lifecycle import HandoffLifecycle
@@ -28,9 +28,9 @@ from yolo_fs.phase.phase import Phases, not_begun
 from yolo_fs.phase.report import Audience, Brief
 from yolo_fs.progress.board import Board, board
 from yolo_fs.progress.drift import FORGED, lives_at, notes_of_work_tree
-from yolo_fs.reports.resume_report import LastHandoff, Situation, resume_report
+from yolo_fs.reports.resume_report import LastHandoff, TeamState, resume_report
+from yolo_fs.scanning.scanner import Scanner
 from yolo_fs.schemas.config import Config, Policy
-from yolo_fs.survey.surveyor import Surveyor
 from yolo_fs.team.overview import TeamObserver
 from yolo_fs.workspace.planning_tree import find_phase, folder_of, phases_in
 from yolo_fs.workspace.settings import Settings, load
@@ -61,7 +61,7 @@ def resume(
         chosen = find_phase(repository.root, phase) if phase else None
         asker = asker._replace(below=folder_of(start, repository.root))
         try:
-            seen = _Look(repository).situation(keep=keep)
+            seen = _Look(repository).team_state(keep=keep)
         except YoloError as error:
             return _report_blind(error, asker)
         if chosen:
@@ -72,7 +72,7 @@ def resume(
 
 def _report_blind(error: YoloError, asker: Audience) -> Brief:
     """Return the brief where nothing can be read, which names no next act."""
-    return resume_report(Situation(trouble=(_describe(error),), is_blind=True), asker)
+    return resume_report(TeamState(trouble=(_describe(error),), is_blind=True), asker)
 
 
 def _has_planning_tree_above(start: str) -> bool:
@@ -98,14 +98,14 @@ class _Look:
     is_handed: bool = True
     """Whether there may be a HANDOFF.md."""
 
-    def situation(self, *, keep: bool) -> Situation:
+    def team_state(self, *, keep: bool) -> TeamState:
         settings = self._tried(lambda: load(self.repository.root), None)
         in_force = settings or Settings(Config(), Policy())
         unseen: _Seen = ({}, Head(None, None), None)
-        verdicts, head, obstacle = self._tried(lambda: self._survey_verdicts(in_force), unseen)
+        verdicts, head, obstacle = self._tried(lambda: self._scan_verdicts(in_force), unseen)
         facts_reader = FactsReader(self.repository, in_force)
         team_board = self._tried(lambda: board(facts_reader, head.tip), None)
-        seen = Situation(
+        seen = TeamState(
             branch=head.branch or "",
             commit=head.tip or "",
             obstacle=obstacle,
@@ -142,7 +142,7 @@ class _Look:
         due = self._tried(lambda: DirectiveHandoffs(self.repository, in_force).due(), nothing)
         return replace(seen, handoff=handoff, due=due, trouble=tuple(dict.fromkeys(self.trouble)))
 
-    def _add_team(self, seen: Situation, facts_reader: FactsReader, team_board: Board) -> Situation:
+    def _add_team(self, seen: TeamState, facts_reader: FactsReader, team_board: Board) -> TeamState:
         none: tuple[HandoffLifecycle, ...] = ()
         lives = none
         # Nobody looks through a linked tree, of which doctor's finding tells once.
@@ -165,9 +165,9 @@ class _Look:
             self.trouble.append(_describe(error))
             return otherwise
 
-    def _survey_verdicts(self, settings: Settings) -> _Seen:
-        with Surveyor(self.repository, settings.without_patience) as surveyor:
-            head, obstacle, seen, others = surveyor.survey_all(is_handoff)
+    def _scan_verdicts(self, settings: Settings) -> _Seen:
+        with Scanner(self.repository, settings.without_patience) as scanner:
+            head, obstacle, seen, others = scanner.scan_all(is_handoff)
         self.is_handed = bool(others) or any(map(is_handoff, seen))
         verdicts: dict[str, Verdict] = {
             path: verdict
@@ -179,7 +179,7 @@ class _Look:
     def _add_empty_phases(self, phases: Phases, settings: Settings) -> Phases:
         """Return the phases with those that are only a directory so far and still have to begin."""
         known = {phase.id for phase in phases}
-        begun = phases[0].facts.switches if phases else Switches(settings.config)
+        begun = phases[0].facts.options if phases else WorkflowOptions(settings.config)
         empty = (phase for phase in phases_in(self.repository.root) if phase not in known)
         fresh = (not_begun(phase, phases, begun) for phase in empty)
         return sorted((*phases, *fresh), key=lambda phase: phase.id)
@@ -206,7 +206,7 @@ class _Look:
             yield from map(str, phase.false_claims)
 
     @staticmethod
-    def _contexts(contexts: ContextStore, seen: Situation, *, keep: bool) -> tuple[str, ...]:
+    def _contexts(contexts: ContextStore, seen: TeamState, *, keep: bool) -> tuple[str, ...]:
         """Recompile the contexts that exist. A failure stops nobody."""
         try:
             return contexts.keep(seen.commit or None, seen.verdicts, writes=keep)

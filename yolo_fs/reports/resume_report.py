@@ -54,7 +54,7 @@ PARTIAL = f"this clone is partial: what it lacks is not known ('{FETCH_LACKING}'
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class TeamState:
     """The input of a brief."""
 
     branch: str = ""
@@ -90,10 +90,10 @@ class Situation:
     """The other work trees and clones; None where none was joined."""
 
 
-def resume_report(situation: Situation, asker: Audience = Audience()) -> Brief:
+def resume_report(team_state: TeamState, asker: Audience = Audience()) -> Brief:
     """Return the whole brief, the weightiest section first."""
-    report = PhaseReport(current(situation.phases), asker) if situation.phases else None
-    shown = _sections(situation, report, asker)
+    report = PhaseReport(current(team_state.phases), asker) if team_state.phases else None
+    shown = _sections(team_state, report, asker)
     sections = {section.key: section for section in shown if section}
     return tuple(sections[key] for key in _WEIGHTS if key in sections)
 
@@ -106,45 +106,45 @@ _WEIGHTS = (
 
 
 def _sections(
-    situation: Situation, report: PhaseReport | None, asker: Audience
+    team_state: TeamState, report: PhaseReport | None, asker: Audience
 ) -> Iterator[ReportSection | None]:
-    yield _now(situation, report, asker)
-    yield from report.sections() if report else _explain_no_phase(situation)
-    yield from _sections_of_work_tree(situation)
+    yield _now(team_state, report, asker)
+    yield from report.sections() if report else _explain_no_phase(team_state)
+    yield from _sections_of_work_tree(team_state)
 
 
-def _now(situation: Situation, report: PhaseReport | None, asker: Audience) -> ReportSection:
-    where = {"branch": situation.branch, "commit": situation.commit[:SHORT]}
+def _now(team_state: TeamState, report: PhaseReport | None, asker: Audience) -> ReportSection:
+    where = {"branch": team_state.branch, "commit": team_state.commit[:SHORT]}
     branch = (
-        f"branch: {safe(situation.branch) or 'detached HEAD'} at "
-        f"{situation.commit[:SHORT] or 'no commit yet'}"
+        f"branch: {safe(team_state.branch) or 'detached HEAD'} at "
+        f"{team_state.commit[:SHORT] or 'no commit yet'}"
     )
     lines = ["# yolo-fs resume"]
-    if not situation.is_blind:
+    if not team_state.is_blind:
         lines += [*_format_phase_line(report), branch]
     if asker.below:
         root = safe(spelled_below(asker.below, PLANNING_ROOT))
         lines.append(f"you are in {safe(asker.below)}: {PLANNING_ROOT} is {root} from here")
-    if situation.obstacle:
-        lines.append(f"nothing is committed now: {situation.obstacle.with_sentence}")
+    if team_state.obstacle:
+        lines.append(f"nothing is committed now: {team_state.obstacle.with_sentence}")
     is_over = report is not None and report.phase.progress.is_complete
-    if not situation.is_daemon_running:
+    if not team_state.is_daemon_running:
         lines.append(
             "no daemon runs, and none has to: 'yolo-fs start' when the next phase begins"
             if is_over
             else "no daemon runs: nothing is committed until 'yolo-fs start' (or run --once)"
         )
-    if situation.is_cut_off:
+    if team_state.is_cut_off:
         lines.append(SHALLOW)
-    if situation.is_partial:
+    if team_state.is_partial:
         lines.append(PARTIAL)
     if report and report.phase.unknown_order:
         lines.append(report.phase.unknown_order)
-    lines += [f"stop: {safe(sentence, 500)}" for sentence in situation.trouble]
+    lines += [f"stop: {safe(sentence, 500)}" for sentence in team_state.trouble]
     trouble = {
-        "obstacle": situation.obstacle.value if situation.obstacle else None,
-        "trouble": [*situation.trouble],
-        "daemon_runs": situation.is_daemon_running,
+        "obstacle": team_state.obstacle.value if team_state.obstacle else None,
+        "trouble": [*team_state.trouble],
+        "daemon_runs": team_state.is_daemon_running,
     }
     return ReportSection(
         "now", "", tuple(lines), {**_phase_as_json(report), **where, **trouble}, is_vital=True
@@ -175,30 +175,30 @@ def _format_phase_line(report: PhaseReport | None) -> tuple[str, ...]:
     )
 
 
-def _explain_no_phase(situation: Situation) -> tuple[ReportSection, ...]:
+def _explain_no_phase(team_state: TeamState) -> tuple[ReportSection, ...]:
     why = "there is no phase yet (yolo-fs phase new SLUG makes one)"
-    if situation.trouble:
+    if team_state.trouble:
         why = "first fix what stops"
     return (ReportSection("next", "", (f"next: nobody; {why}",), None, is_vital=True),)
 
 
-def _sections_of_work_tree(situation: Situation) -> Iterator[ReportSection | None]:
-    yield listed("rejected", "Rejected: fix these", _rejected(situation))
-    yield listed("held", "Held: not committed until the reason is gone", _held(situation))
-    yield listed("uncommitted", "Not committed yet", _uncommitted(situation))
-    yield listed("machines", "Other work trees and clones", _machines(situation.machines))
-    yield listed("handoffs", "Pending handoffs", _handoffs(situation))
-    yield _drift(situation)
+def _sections_of_work_tree(team_state: TeamState) -> Iterator[ReportSection | None]:
+    yield listed("rejected", "Rejected: fix these", _rejected(team_state))
+    yield listed("held", "Held: not committed until the reason is gone", _held(team_state))
+    yield listed("uncommitted", "Not committed yet", _uncommitted(team_state))
+    yield listed("machines", "Other work trees and clones", _machines(team_state.machines))
+    yield listed("handoffs", "Pending handoffs", _handoffs(team_state))
+    yield _drift(team_state)
     yield listed(
         "contexts",
         "Contexts that were compiled again",
-        ((safe(context), {"path": context}) for context in situation.contexts),
+        ((safe(context), {"path": context}) for context in team_state.contexts),
     )
-    yield _phases(situation.phases)
+    yield _phases(team_state.phases)
 
 
-def _rejected(situation: Situation) -> Iterator[Item]:
-    for path, verdict in situation.verdicts.items():
+def _rejected(team_state: TeamState) -> Iterator[Item]:
+    for path, verdict in team_state.verdicts.items():
         if isinstance(verdict, Rejected):
             first = verdict.findings[0]
             more = len(verdict.findings) - 1
@@ -209,15 +209,15 @@ def _rejected(situation: Situation) -> Iterator[Item]:
             )
 
 
-def _held(situation: Situation) -> Iterator[Item]:
-    for path, verdict in situation.verdicts.items():
+def _held(team_state: TeamState) -> Iterator[Item]:
+    for path, verdict in team_state.verdicts.items():
         if isinstance(verdict, Held):
             reason = verdict.reason
             yield (f"{safe(path)}: {reason.with_sentence}", {"path": path, "reason": reason.value})
 
 
-def _uncommitted(situation: Situation) -> Iterator[Item]:
-    for path, verdict in situation.verdicts.items():
+def _uncommitted(team_state: TeamState) -> Iterator[Item]:
+    for path, verdict in team_state.verdicts.items():
         if isinstance(verdict, Accepted | Waiting):
             written = isinstance(verdict, Waiting) and verdict.reason is Reason.BEING_WRITTEN
             yield (
@@ -240,8 +240,8 @@ def _machines(seen: TeamOverview | None) -> Iterator[Item]:
         yield from ((safe(sentence, 400), {kind: sentence}) for sentence in sentences)
 
 
-def _handoffs(situation: Situation) -> Iterator[Item]:
-    if taken := situation.handoff:
+def _handoffs(team_state: TeamState) -> Iterator[Item]:
+    if taken := team_state.handoff:
         yield (
             f"{safe(taken.path)}: {_said_of(taken)}",
             {
@@ -253,7 +253,7 @@ def _handoffs(situation: Situation) -> Iterator[Item]:
                 **dict(taken.orders),
             },
         )
-    for path in situation.due:
+    for path in team_state.due:
         session = path.split("/")[-2]
         yield (
             f"{safe(path)}: missing; its session is ultra, so the architect stops and hands "
@@ -261,7 +261,7 @@ def _handoffs(situation: Situation) -> Iterator[Item]:
             "--trigger architect_ultra_detected …'",
             {"path": path, "writer": "architect"},
         )
-    for life in situation.lives:
+    for life in team_state.lives:
         delivery = life.delivery
         if life.stage is not HandoffStage.ACTED_UPON:
             yield (
@@ -300,11 +300,11 @@ def _phases(phases: Phases) -> ReportSection | None:
     return listed_as("phases", "All phases", statuses, as_item)
 
 
-def _drift(situation: Situation) -> ReportSection | None:
+def _drift(team_state: TeamState) -> ReportSection | None:
     disagreements = (
-        *_states(situation.phases),
-        *_find_unproved_claims(situation),
-        *situation.drift,
+        *_states(team_state.phases),
+        *_find_unproved_claims(team_state),
+        *team_state.drift,
     )
 
     def as_item(disagreement: str) -> Item:
@@ -334,11 +334,13 @@ def _states(phases: Phases) -> Iterator[str]:
         )
 
 
-def _find_unproved_claims(situation: Situation) -> Iterator[str]:
+def _find_unproved_claims(team_state: TeamState) -> Iterator[str]:
     """Yield commits that claim to record a step of which the branch has no artifact."""
-    for facts in [phase.facts for phase in situation.phases]:
-        there = {filed.place.artifact.step for filed in facts.filed if filed.place.phase}
-        for claim, commit in sorted(situation.steps_said.items()):
+    for facts in [phase.facts for phase in team_state.phases]:
+        there = {
+            artifact.place.artifact.step for artifact in facts.committed if artifact.place.phase
+        }
+        for claim, commit in sorted(team_state.steps_said.items()):
             number, _, step = claim.partition(" ")
             if number == facts.phase.number and _MADE_IN.get(step, step) not in there:
                 what = f"{step} of phase {facts.phase}"

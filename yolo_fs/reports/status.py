@@ -33,8 +33,8 @@ from yolo_fs.daemon.health import DaemonHealth, health
 from yolo_fs.git.repository import Head, Repository, StagedEntry
 from yolo_fs.history.index import HistoryIndex, IndexedCommit
 from yolo_fs.kept.selection import KeptEntry
-from yolo_fs.kept.service import Keeper
-from yolo_fs.survey.surveyor import CachedVerdict, Surveyor, misnamed_in
+from yolo_fs.kept.service import KeptStore
+from yolo_fs.scanning.scanner import CachedVerdict, Scanner, misnamed_in
 from yolo_fs.system.files import Content, read
 from yolo_fs.workspace.settings import Settings
 
@@ -199,13 +199,13 @@ class Reporter:
     def __init__(self, repository: Repository, settings: Settings):
         self._repository = repository
         self._settings = settings
-        self._surveyor = Surveyor(repository, settings)
-        self._keeper = Keeper(repository)
+        self._scanner = Scanner(repository, settings)
+        self._keeper = KeptStore(repository)
 
     def look(self) -> Report:
         """Return what is found. Changes nothing."""
-        survey = self._surveyor.survey_all(misnamed)
-        head, obstacle, looks, _ = survey
+        scan = self._scanner.scan_all(misnamed)
+        head, obstacle, looks, _ = scan
         entries = tuple(self._repository.staged(*self._settings.roots))
         nothing = (None, None, CandidateList.of(()))
         before, staged_before, listing = _SHOWN[-1] if _SHOWN else nothing
@@ -214,7 +214,7 @@ class Reporter:
             _SHOWN[:] = [(looks, entries, listing)]
         health_now, kept = health(self._repository), self._keeper.entries()
         root = self._repository.root
-        near = misnamed_in(root, self._settings, survey)
+        near = misnamed_in(root, self._settings, scan)
         repaired: tuple[AutofixedFile, ...] = ()
         if self._settings.policy.autofix == "safe":
             verdicts = {candidate.path: candidate.verdict for candidate in listing.all}
@@ -228,7 +228,7 @@ class Reporter:
 
     def close(self) -> None:
         """End the helper processes."""
-        self._surveyor.close()
+        self._scanner.close()
 
 
 _SHOWN: list[tuple[object, object, CandidateList]] = []

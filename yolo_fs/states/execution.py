@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.core.timestamps import iso
 from yolo_fs.escalations.fold import NextEntries, claims_of, confirmed_statuses, next_entries
-from yolo_fs.evidence.facts import Filed, PhaseFacts, section
+from yolo_fs.evidence.facts import CommittedArtifact, PhaseFacts, section
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import PhaseStatus, StepStanding, StepStatus
 from yolo_fs.phase.view import BY_RULE, DECLARED_SKIP
@@ -89,7 +89,7 @@ def _content(
         "plans": plans,
         "steps": dict(shown),
         "escalations": [dict(entry) for entry in escalated.entries],
-        **({"departments": _departments(progress)} if facts.switches.several_departments else {}),
+        **({"departments": _departments(progress)} if facts.options.several_departments else {}),
     }
     others = {
         key: value
@@ -146,33 +146,39 @@ def _standing(statuses: list[StepStatus], recorded_status: str) -> str:
 def _entry(
     facts: PhaseFacts, step: Step, status: str, statuses: list[StepStatus]
 ) -> dict[str, Any]:
-    filed = _artifacts_of(facts, step)
+    committed = _artifacts_of(facts, step)
     if status == "complete":
         proofs = [
-            artifact for artifact in filed if artifact.commit in {each.by for each in statuses}
-        ] or filed
+            artifact for artifact in committed if artifact.commit in {each.by for each in statuses}
+        ] or committed
         last = max(proofs, key=lambda artifact: artifact.at_s, default=None)
-        begun = {"started_at": iso(min(artifact.at_s for artifact in filed))} if filed else {}
+        begun = (
+            {"started_at": iso(min(artifact.at_s for artifact in committed))} if committed else {}
+        )
         done = {"completed_at": iso(last.at_s), "artifact": _path_in_planning(last)} if last else {}
         return {"status": status, **begun, **done}
     if status == "skipped":
         reason = statuses[0].by
         own_words = reason.removeprefix(DECLARED_SKIP)
         return {"status": status, "reason": own_words if own_words != reason else BY_RULE + reason}
-    if status == "running" and filed:
-        return {"status": status, "started_at": iso(min(artifact.at_s for artifact in filed))}
+    if status == "running" and committed:
+        return {"status": status, "started_at": iso(min(artifact.at_s for artifact in committed))}
     return {"status": status}
 
 
-def _artifacts_of(facts: PhaseFacts, step: Step) -> list[Filed]:
+def _artifacts_of(facts: PhaseFacts, step: Step) -> list[CommittedArtifact]:
     """Return the artifacts of a step; the design review changes those of the planning."""
     made_in = "planning" if step.key == "design_review" else step.key
-    own = [filed for filed in facts.filed if filed.valid and filed.commit and filed.place.phase]
-    return [filed for filed in own if filed.place.artifact.step == made_in]
+    own = [
+        artifact
+        for artifact in facts.committed
+        if artifact.valid and artifact.commit and artifact.place.phase
+    ]
+    return [artifact for artifact in own if artifact.place.artifact.step == made_in]
 
 
-def _path_in_planning(filed: Filed) -> str:
-    return filed.place.path.partition("/")[2]
+def _path_in_planning(artifact: CommittedArtifact) -> str:
+    return artifact.place.path.partition("/")[2]
 
 
 def _plans(progress: PhaseStatus) -> list[dict[str, Any]]:
@@ -199,7 +205,8 @@ def _departments(progress: PhaseStatus) -> dict[str, dict[str, str]]:
 
 def _begin(facts: PhaseFacts) -> int:
     return min(
-        (filed.at_s for filed in facts.filed if filed.commit and filed.place.phase), default=0
+        (artifact.at_s for artifact in facts.committed if artifact.commit and artifact.place.phase),
+        default=0,
     )
 
 

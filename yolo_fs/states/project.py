@@ -20,7 +20,7 @@ from typing import Any
 
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.timestamps import day, iso
-from yolo_fs.evidence.facts import Filed, PhaseFacts
+from yolo_fs.evidence.facts import CommittedArtifact, PhaseFacts
 from yolo_fs.phase.gate_status import GateStatus
 from yolo_fs.phase.phase import Phase, Phases
 from yolo_fs.phase.progress import DepartmentStatus, StepStanding
@@ -198,8 +198,8 @@ def _status(phase: Phase) -> str:
 
 
 def _begin(phases: Phases) -> str:
-    filed = (artifact for phase in phases for artifact in phase.facts.filed)
-    return day(min((artifact.at_s for artifact in filed if artifact.commit), default=0))
+    committed = (artifact for phase in phases for artifact in phase.facts.committed)
+    return day(min((artifact.at_s for artifact in committed if artifact.commit), default=0))
 
 
 def _rank(key: str, value: object) -> float:
@@ -219,8 +219,8 @@ def orchestration(phase: Phase, before: Mapping[str, Any] | None) -> dict[str, A
     gates = {gate.name: gate for gate in phase.gates}
     first = {
         "phase": facts.phase.number,
-        "multi_dept": facts.switches.several_departments,
-        "workflow": dispatched(facts.switches).workflow,
+        "multi_dept": facts.options.several_departments,
+        "workflow": dispatched(facts.options).workflow,
         "departments": {
             status.department.value: _department(facts, status) for status in _sort_by_wave(phase)
         },
@@ -239,13 +239,15 @@ def orchestration(phase: Phase, before: Mapping[str, Any] | None) -> dict[str, A
 
 def _find_start_s(facts: PhaseFacts) -> int:
     """Return when the phase began: with its first evidence, or with whatever came before that."""
-    present = [filed.at_s for filed in facts.filed if filed.commit and filed.place.phase]
-    return min(_moments(facts.filed) or present, default=facts.at_s)
+    present = [
+        artifact.at_s for artifact in facts.committed if artifact.commit and artifact.place.phase
+    ]
+    return min(_moments(facts.committed) or present, default=facts.at_s)
 
 
 def _waves(facts: PhaseFacts) -> list[dict[str, Any]]:
     """Return which Leads are spawned together, in order, and the gate behind each wave."""
-    all_waves = waves(dispatched(facts.switches))
+    all_waves = waves(dispatched(facts.options))
     return [
         {"id": number, "depts": [dept.value for dept in wave.departments], "gate": wave.gate}
         for number, wave in enumerate(all_waves, 1)
@@ -274,7 +276,7 @@ def _gate(facts: PhaseFacts, gate: GateStatus) -> dict[str, str]:
     if not gate.is_open:
         return {"status": "pending", "passed_at": ""}
     commits = {commit for _, commit in gate.evidence}
-    passed = (filed.at_s for filed in facts.filed if filed.commit in commits)
+    passed = (artifact.at_s for artifact in facts.committed if artifact.commit in commits)
     return {"status": "passed", "passed_at": iso(max(passed, default=0))}
 
 
@@ -296,14 +298,14 @@ def _owner(phase: Phase) -> str:
     return phase.sign_off.decision.value
 
 
-def _of(facts: PhaseFacts, department: Dept) -> Iterator[Filed]:
-    return (filed for filed in facts.filed if filed.place.department == department)
+def _of(facts: PhaseFacts, department: Dept) -> Iterator[CommittedArtifact]:
+    return (artifact for artifact in facts.committed if artifact.place.department == department)
 
 
-def _moments(filed: Any) -> list[int]:
+def _moments(committed: Any) -> list[int]:
     return [
         artifact.at_s
-        for artifact in filed
+        for artifact in committed
         if artifact.commit and artifact.place.phase and artifact.place.artifact.step
     ]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from yolo_fs.artifacts.classify import PROJECT_STATE, classify
-from yolo_fs.evidence.facts import Filed
+from yolo_fs.evidence.facts import CommittedArtifact
 from yolo_fs.phase.phase import Phase, Phases, asked_by_gate
 from yolo_fs.protocol.departments import Role
 from yolo_fs.protocol.workflow import STEP_BY_KEY
@@ -58,8 +58,12 @@ def _signed(phase: Phase) -> Phase:
     """Return the phase as it is once both files are committed."""
     line = {"ph": int(phase.id.number), "st": "complete"}
     paths = ((PROJECT_STATE, (line,)), (roadmap_of(phase), ()))
-    filed = (Filed(place, lines, valid=True) for path, lines in paths if (place := classify(path)))
-    return Phase(phase.facts.with_filed(*filed))
+    committed = (
+        CommittedArtifact(place, lines, valid=True)
+        for path, lines in paths
+        if (place := classify(path))
+    )
+    return Phase(phase.facts.with_committed(*committed))
 
 
 def roadmap_of(phase: Phase) -> str:

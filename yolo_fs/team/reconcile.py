@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.records import content_of, name_of
 from yolo_fs.artifacts.table import Artifact, MergeStrategy
-from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.reasons import Reason
 from yolo_fs.core.timestamps import Time
@@ -349,7 +349,7 @@ def read_lease(dept: str, data: bytes | None) -> TeamLease:
     return lease if is_sound else TeamLease(dept, _NOBODY_KNOWN, 0)
 
 
-def department_of(place: Place) -> str:
+def department_of(place: ArtifactPath) -> str:
     """Return the department whose lease an artifact needs; empty for what all departments share."""
     is_of_department = "{dept}" in place.artifact.file or place.artifact.made_by is not None
     return str(place.department) if is_of_department else ""

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.decide import EventSink
 from yolo_fs.artifacts.naming import subject_of, trailers_of
-from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.checking.checker import Checker, previous_records
 from yolo_fs.checking.snapshots import WorkTree
 from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, safe
@@ -479,7 +479,9 @@ class TeamSynchronizer:
         subject = self._subject(place, checked.records, incoming.made)
         return CommitRequest(path, data, subject, (*trailers, *copied), incoming.at)
 
-    def _subject(self, place: Place, records: Sequence[Record], made: LoggedCommit | None) -> str:
+    def _subject(
+        self, place: ArtifactPath, records: Sequence[Record], made: LoggedCommit | None
+    ) -> str:
         """Return the subject that the version came with, if that is valid for its kind."""
         if made and any(subject.match(made.subject) for subject in place.artifact.subjects):
             return made.subject

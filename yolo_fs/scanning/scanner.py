@@ -31,11 +31,11 @@ from yolo_fs.artifacts.naming import subject_of, trailers_of
 from yolo_fs.artifacts.table import HIDDEN, IGNORED_STATES, STATE_KINDS
 from yolo_fs.artifacts.verdicts import (
     Accepted,
+    ArtifactPath,
     Committed,
     Held,
     Ignored,
     Missing,
-    Place,
     Rejected,
     Verdict,
     Waiting,
@@ -46,8 +46,8 @@ from yolo_fs.checking.snapshots import WorkTree
 from yolo_fs.core.reasons import Finding, Reason, YoloError, errors
 from yolo_fs.git.obstacles import Obstacles, PathRules
 from yolo_fs.git.repository import Head, Repository
+from yolo_fs.scanning.unwritten import Unwritten
 from yolo_fs.states.project import says_ours
-from yolo_fs.survey.unwritten import Unwritten
 from yolo_fs.system import failpoint
 from yolo_fs.system.files import (
     Content,
@@ -164,7 +164,7 @@ class Pipeline:
 
     def _judge(
         self,
-        place: Place,
+        place: ArtifactPath,
         content: Content,
         head: Head,
         in_head: str | None,
@@ -204,7 +204,7 @@ class Pipeline:
         needs = needs_of(place, checked.records)
         return Accepted(place, content.data, blob, subject, trailers, checked.faults, needs)
 
-    def _is_kept_beside(self, place: Place, data: bytes) -> bool:
+    def _is_kept_beside(self, place: ArtifactPath, data: bytes) -> bool:
         """Return whether a file is ours, and follows from the branch without being on it. What
         others wrote is their work, unless git ignores it.
         """
@@ -244,17 +244,17 @@ def _is_name_of_file(path: str) -> bool:
 
 def misnamed_files(repository: Repository, settings: Settings) -> tuple[Finding, ...]:
     """Return a finding for each file whose name almost matches an artifact's."""
-    with Surveyor(repository, settings) as surveyor:
-        survey = surveyor.survey_all(misnamed)
-    return misnamed_in(repository.root, settings, survey)
+    with Scanner(repository, settings) as scanner:
+        scan = scanner.scan_all(misnamed)
+    return misnamed_in(repository.root, settings, scan)
 
 
-def misnamed_in(root: str, settings: Settings, survey: Survey) -> tuple[Finding, ...]:
-    """Return the same of a survey, which was asked for `misnamed` files beside the candidates."""
-    verdicts = (look.seen.verdict for look in survey.seen.values())
+def misnamed_in(root: str, settings: Settings, scan: Scan) -> tuple[Finding, ...]:
+    """Return the same of a scan, which was asked for `misnamed` files beside the candidates."""
+    verdicts = (look.seen.verdict for look in scan.seen.values())
     findings = (each.findings[0] for each in verdicts if isinstance(each, Rejected))
     refused = (each for each in findings if each.reason is Reason.UNKNOWN_NAME)
-    return (*refused, *_misnamed_among(root, settings.roots, survey.others))
+    return (*refused, *_misnamed_among(root, settings.roots, scan.others))
 
 
 def _misnamed_among(
@@ -275,7 +275,7 @@ def _misnamed_among(
             yield finding
 
 
-class Survey(NamedTuple):
+class Scan(NamedTuple):
     """Result of one look at some paths."""
 
     head: Head
@@ -288,10 +288,10 @@ class Survey(NamedTuple):
 
 _HELD: dict[tuple[str, int], tuple[dict[str, CachedVerdict], Candidates | None]] = {}
 """Cache of an observer's worker for its next commands, at most one entry: (work tree, size limit) →
-(looks at committed files, all candidates if everything was surveyed)."""
+(looks at committed files, all candidates if everything was scanned)."""
 
 
-class Surveyor:
+class Scanner:
     """Checks paths of one work tree."""
 
     def __init__(
@@ -307,7 +307,7 @@ class Surveyor:
         self._roots = settings.roots
         self._place = (repository.root, settings.policy.max_file_bytes)
         self._held, self._whole = _HELD.get(self._place, ({}, None))
-        """Looks at committed files from the last survey of everything. They are sorted where they
+        """Looks at committed files from the last scan of everything. They are sorted where they
         cover everything."""
         self._pipeline = Pipeline(repository, settings, refused)
         self._scan_cache = ScanCache(repository.root)
@@ -365,7 +365,7 @@ class Surveyor:
             for root in self._roots:
                 yield from self._repository.files_at(tip, root).items()
 
-    def survey(self, paths: Sequence[str], now_ns: int | None = None) -> Survey:
+    def scan(self, paths: Sequence[str], now_ns: int | None = None) -> Scan:
         """Look at paths; `now_ns` as `Obstacles.find` takes it."""
         head = self._refresh_head()
         obstacle = self.obstacles.find(head, now_ns)
@@ -378,23 +378,23 @@ class Surveyor:
         seen = {path: look(path) for path in paths}
         while early := self._ahead_of_its_needs(seen, head, look):
             seen |= early
-        return Survey(head, obstacle, seen)
+        return Scan(head, obstacle, seen)
 
-    def survey_all(self, beside: Wanted = never) -> Survey:
+    def scan_all(self, beside: Wanted = never) -> Scan:
         """Look at every candidate. Those known to be committed and unchanged are not read again.
 
         `beside`: selects further files.
         """
-        return self._survey_all(self.candidates(beside=beside))
+        return self._scan_all(self.candidates(beside=beside))
 
-    def _survey_all(self, candidates: Candidates) -> Survey:
+    def _scan_all(self, candidates: Candidates) -> Scan:
         stamps, whole = candidates.stamps, self._whole
         if whole and stamps == whole.stamps and candidates.blobs == whole.blobs:
-            return self.survey(())._replace(seen=self._held, others=candidates.others)
+            return self.scan(())._replace(seen=self._held, others=candidates.others)
         kept = {
             path: look for path, look in self._held.items() if candidates.still_hold(path, look)
         }
-        fresh = self.survey(sorted(stamps.keys() - kept.keys()))
+        fresh = self.scan(sorted(stamps.keys() - kept.keys()))
         seen = fresh.seen | kept
         self._held = kept | {
             path: look
@@ -413,7 +413,7 @@ class Surveyor:
         """
         now = time.time_ns()
         candidates = self.candidates()
-        seen, held = self._survey_all(candidates).seen, self._held
+        seen, held = self._scan_all(candidates).seen, self._held
         is_all = all(
             path in held and candidates.still_hold(path, held[path]) for path in candidates.stamps
         )

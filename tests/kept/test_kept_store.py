@@ -22,7 +22,7 @@ from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git.repository import Repository
 from yolo_fs.git.trees import EXECUTABLE, LINK
 from yolo_fs.kept.selection import VERSIONS, KeptCause, KeptEntry, entry_of, within_bounds
-from yolo_fs.kept.service import ContentToKeep, Keeper, Leaf, restore
+from yolo_fs.kept.service import ContentToKeep, KeptStore, Leaf, restore
 
 PHASE = ".yolo-planning/phases/01-auth"
 PLAN = f"{PHASE}/01-01.plan.jsonl"
@@ -79,7 +79,7 @@ def test_a_second_look_keeps_nothing_twice_and_what_is_valid_is_not_kept(root: P
     for _ in range(2):
         run(["run", "--once", "-C", str(root)])
     with Repository(str(root)) as repository:
-        assert [entry.paths for entry in Keeper(repository).entries()] == [(PLAN,)]
+        assert [entry.paths for entry in KeptStore(repository).entries()] == [(PLAN,)]
 
 
 def test_nothing_refused_leaves_no_ref_and_no_file(root: Path) -> None:
@@ -91,11 +91,11 @@ def test_nothing_refused_leaves_no_ref_and_no_file(root: Path) -> None:
 
 def test_what_looks_like_a_credential_is_only_named(root: Path) -> None:
     with Repository(str(root)) as repository:
-        keeper = Keeper(repository)
-        [entry] = keeper.keep([unkept(TOKEN.encode())])
+        kept_store = KeptStore(repository)
+        [entry] = kept_store.keep([unkept(TOKEN.encode())])
         assert (entry.paths, entry.files) == ((PLAN,), 0)
         with pytest.raises(YoloError) as refused:
-            restore(repository, keeper, entry, None, str(root))
+            restore(repository, kept_store, entry, None, str(root))
     assert refused.value.reason is Reason.SECRET
     everything = git(root, "cat-file", "--batch-all-objects", "--batch")
     assert TOKEN not in everything
@@ -105,25 +105,25 @@ def test_branch_reflog_and_index_take_no_part_and_git_finds_nothing_wrong(root: 
     before = git(root, "for-each-ref", "refs/heads"), git(root, "ls-files", "--stage")
     git(root, "config", "core.logAllRefUpdates", "always")
     with Repository(str(root)) as repository:
-        Keeper(repository).keep([unkept(b"%d" % number) for number in range(12)])
+        KeptStore(repository).keep([unkept(b"%d" % number) for number in range(12)])
     assert (git(root, "for-each-ref", "refs/heads"), git(root, "ls-files", "--stage")) == before
     assert not (root / ".git/logs/refs/yolo-fs").exists()
     git(root, "fsck", "--strict", "--no-dangling")
     git(root, "gc", "-q", "--prune=now")
     with Repository(str(root)) as repository:
-        keeper = Keeper(repository)
-        assert [dict(keeper.contents(entry))[PLAN].data for entry in keeper.entries()] == [
+        kept_store = KeptStore(repository)
+        assert [dict(kept_store.contents(entry))[PLAN].data for entry in kept_store.entries()] == [
             b"%d" % number for number in range(12)
         ]
 
 
 def test_newest_versions_of_a_path_stay_and_the_chain_does_not_grow_on(root: Path) -> None:
     with Repository(str(root)) as repository:
-        keeper = Keeper(repository)
-        keeper.keep([unkept(b"other", f"{PHASE}/critique.jsonl")])
+        kept_store = KeptStore(repository)
+        kept_store.keep([unkept(b"other", f"{PHASE}/critique.jsonl")])
         for number in range(200):
-            keeper.keep([unkept(b"version %d" % number)])
-        kept = Keeper(repository).entries()
+            kept_store.keep([unkept(b"version %d" % number)])
+        kept = KeptStore(repository).entries()
     assert len(kept) == VERSIONS + 1
     assert kept[0].paths == (f"{PHASE}/critique.jsonl",)
     assert (kept[-1].number, kept[1].number) == (201, 182)
@@ -134,19 +134,19 @@ def test_newest_versions_of_a_path_stay_and_the_chain_does_not_grow_on(root: Pat
 def test_a_thousand_contents_that_are_kept_take_little_memory(root: Path) -> None:
     paths = [f"{PHASE}/{number:02}.jsonl" for number in range(50)]
     with Repository(str(root)) as repository:
-        keeper = Keeper(repository)
+        kept_store = KeptStore(repository)
         tracemalloc.start()
         try:
             for version in range(VERSIONS):
                 fresh = KeptCause(("missing_key",))
-                keeper.keep(
+                kept_store.keep(
                     [ContentToKeep(path, b"%d %a" % (version, path), fresh) for path in paths]
                 )
             gc.collect()
             taken, _ = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-        assert len(keeper.entries()) == 1_000
+        assert len(kept_store.entries()) == 1_000
 
     assert taken / 1_000 < 500
 
@@ -156,20 +156,22 @@ def test_words_of_a_chain_that_somebody_left_take_memory_within_a_bound(
     root: Path, commits: int, size: int
 ) -> None:
     with Repository(str(root)) as repository:
-        keeper = Keeper(repository)
-        keeper.keep([unkept(b"a")])
+        kept_store = KeptStore(repository)
+        kept_store.keep([unkept(b"a")])
         for number in range(commits):
             named = f"{number}" + "x" * (size - 1_000)
             entry = KeptEntry(number + 2, "2026-02-19T08:00:00Z", (named,), 1, 1, CAUSE, "")
-            tree, parent = git(root, "rev-parse", f"{keeper.ref}^{{tree}}", keeper.ref).split()
+            tree, parent = git(
+                root, "rev-parse", f"{kept_store.ref}^{{tree}}", kept_store.ref
+            ).split()
             command = ["git", "commit-tree", tree, "-p", parent]
             made = subprocess.run(command, cwd=root, check=True, capture_output=True, input=entry.message.encode())  # fmt: skip
-            git(root, "update-ref", keeper.ref, made.stdout.decode().strip())
+            git(root, "update-ref", kept_store.ref, made.stdout.decode().strip())
 
     with Repository(str(root)) as repository:
         tracemalloc.start()
         try:
-            kept = Keeper(repository).entries()
+            kept = KeptStore(repository).entries()
             _, most = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
@@ -177,7 +179,7 @@ def test_words_of_a_chain_that_somebody_left_take_memory_within_a_bound(
         numbers = [entry.number for entry in kept]
         assert numbers == sorted(numbers)
         assert numbers == [1] if commits == 1 else (numbers[-1], numbers[0] > 1) == (25, True)
-        assert len(Keeper(repository).keep([unkept(b"b")])) == 1
+        assert len(KeptStore(repository).keep([unkept(b"b")])) == 1
 
 
 def test_all_of_it_has_a_bound() -> None:
@@ -191,13 +193,13 @@ def test_all_of_it_has_a_bound() -> None:
 
 def test_prune_drops_what_is_older_and_an_empty_chain_leaves_no_ref(root: Path) -> None:
     with Repository(str(root)) as repository:
-        keeper = Keeper(repository)
-        keeper.keep([unkept(b"a"), unkept(b"b")])
-        assert keeper.prune(timedelta(days=1)) == 0
-        assert keeper.prune(timedelta(seconds=-5)) == 2
-        assert keeper.entries() == ()
-        assert keeper.keep([unkept(b"c")])[0].number == 1
-        assert len(keeper.entries()) == 1
+        kept_store = KeptStore(repository)
+        kept_store.keep([unkept(b"a"), unkept(b"b")])
+        assert kept_store.prune(timedelta(days=1)) == 0
+        assert kept_store.prune(timedelta(seconds=-5)) == 2
+        assert kept_store.entries() == ()
+        assert kept_store.keep([unkept(b"c")])[0].number == 1
+        assert len(kept_store.entries()) == 1
 
 
 def test_restoring_keeps_first_what_stands_there_and_writes_elsewhere_on_request(
@@ -205,24 +207,26 @@ def test_restoring_keeps_first_what_stands_there_and_writes_elsewhere_on_request
 ) -> None:
     (root / PLAN).write_bytes(b"later work\n")
     with Repository(str(root)) as repository:
-        keeper = Keeper(repository)
-        [entry] = keeper.keep([unkept(BAD)])
-        elsewhere = restore(repository, keeper, entry, "copy.jsonl", str(root))
+        kept_store = KeptStore(repository)
+        [entry] = kept_store.keep([unkept(BAD)])
+        elsewhere = restore(repository, kept_store, entry, "copy.jsonl", str(root))
         assert ((root / "copy.jsonl").read_bytes(), elsewhere.kept_first) == (BAD, None)
-        done = restore(repository, keeper, entry, None, str(root))
+        done = restore(repository, kept_store, entry, None, str(root))
         assert (root / PLAN).read_bytes() == BAD
         assert done.kept_first is not None
-        assert dict(keeper.contents(keeper.entry(done.kept_first))) == {PLAN: Leaf(b"later work\n")}
+        assert dict(kept_store.contents(kept_store.entry(done.kept_first))) == {
+            PLAN: Leaf(b"later work\n")
+        }
 
 
 def test_restoring_follows_no_link(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     outside = tmp_path_factory.mktemp("outside")
     with Repository(str(root)) as repository:
-        keeper = Keeper(repository)
-        [entry] = keeper.keep([unkept(BAD)])
+        kept_store = KeptStore(repository)
+        [entry] = kept_store.keep([unkept(BAD)])
         (root / PHASE).rmdir()
         (root / PHASE).symlink_to(outside)
-        done = restore(repository, keeper, entry, None, str(root))
+        done = restore(repository, kept_store, entry, None, str(root))
     assert (done.written, len(done.findings)) == ((), 1)
     assert list(outside.iterdir()) == []
 
@@ -235,13 +239,13 @@ def test_all_that_a_command_would_destroy_is_one_entry(root: Path) -> None:
         ".env": Leaf(TOKEN.encode()),
     }
     with Repository(str(root)) as repository:
-        keeper = Keeper(repository)
-        entry = keeper.keep_files(files, KeptCause(("destroyed",), "git reset", "dev"))
+        kept_store = KeptStore(repository)
+        entry = kept_store.keep_files(files, KeptCause(("destroyed",), "git reset", "dev"))
         assert entry
-        assert dict(keeper.contents(entry)) == {
+        assert dict(kept_store.contents(entry)) == {
             path: data for path, data in files.items() if path != ".env"
         }
-        assert keeper.keep_files(files, KeptCause(("destroyed",), "git clean", "dev")) is None
+        assert kept_store.keep_files(files, KeptCause(("destroyed",), "git clean", "dev")) is None
     git(root, "fsck", "--strict", "--no-dangling")
 
 
@@ -250,7 +254,7 @@ def test_linked_work_trees_keep_apart(root: Path, tmp_path_factory: pytest.TempP
     git(root, "worktree", "add", "-q", str(linked))
     for place in (root, linked):
         with Repository(str(place)) as repository:
-            Keeper(repository).keep([unkept(str(place).encode())])
+            KeptStore(repository).keep([unkept(str(place).encode())])
     refs = git(root, "for-each-ref", "--format=%(refname)", "refs/yolo-fs").splitlines()
     assert refs == ["refs/yolo-fs/kept/main", "refs/yolo-fs/kept/worktrees/linked"]
 
@@ -259,17 +263,17 @@ def test_several_processes_keep_at_the_same_time(root: Path) -> None:
     script = (
         "import sys\n"
         "from yolo_fs.git.repository import Repository\n"
-        "from yolo_fs.kept.service import ContentToKeep, Keeper, Leaf\n"
+        "from yolo_fs.kept.service import ContentToKeep, KeptStore, Leaf\n"
         "from yolo_fs.kept.selection import KeptCause\n"
         "with Repository(sys.argv[1]) as repository:\n"
-        "    keeper = Keeper(repository)\n"
+        "    keeper = KeptStore(repository)\n"
         "    for number in range(5):\n"
         "        keeper.keep([ContentToKeep(f'{sys.argv[2]}-{number}', b'x', KeptCause(('a',)))])\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", script, str(root), name]) for name in "abc"]
     assert [process.wait(60) for process in running] == [0, 0, 0]
     with Repository(str(root)) as repository:
-        entries = Keeper(repository).entries()
+        entries = KeptStore(repository).entries()
     assert sorted(entry.paths[0] for entry in entries) == [
         f"{name}-{number}" for name in "abc" for number in range(5)
     ]
@@ -294,8 +298,12 @@ def test_what_was_said_to_be_kept_survives_a_kill_at_any_moment(root: Path) -> N
             os.waitpid(child, 0)
             said += [line.strip() for line in told if line.endswith("\n")]
         with Repository(str(root)) as repository:
-            keeper = Keeper(repository)
-            kept = {path: data for one in keeper.entries() for path, data in keeper.contents(one)}
+            kept_store = KeptStore(repository)
+            kept = {
+                path: data
+                for one in kept_store.entries()
+                for path, data in kept_store.contents(one)
+            }
         assert all(kept.get(path) == Leaf(path.encode()) for path in said)
     assert not git(root, "fsck", "--strict", "--no-dangling")
 
@@ -304,10 +312,10 @@ def _keep_without_end(root: Path, turn: int, telling: int) -> NoReturn:
     """Keep one content after the other, and say so of each when it is done; runs in a child."""
     try:
         with Repository(str(root)) as repository:
-            keeper = Keeper(repository)
+            kept_store = KeptStore(repository)
             for number in range(1000):
                 path = f"{turn}-{number}"
-                keeper.keep([unkept(path.encode(), path)])
+                kept_store.keep([unkept(path.encode(), path)])
                 os.write(telling, f"{path}\n".encode())
     finally:
         os._exit(1)
@@ -315,11 +323,11 @@ def _keep_without_end(root: Path, turn: int, telling: int) -> NoReturn:
 
 def test_a_chain_that_cannot_be_read_is_begun_anew(root: Path) -> None:
     with Repository(str(root)) as repository:
-        Keeper(repository).keep([unkept(b"a")])
+        KeptStore(repository).keep([unkept(b"a")])
         for part in (root / ".git/objects/pack").iterdir():
             part.unlink()
     with Repository(str(root)) as repository:
-        Keeper(repository).keep([unkept(b"b")])
+        KeptStore(repository).keep([unkept(b"b")])
     git(root, "fsck", "--no-dangling")
 
 
