@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from yolo_fs.company.hosts import HOST_BY_NAME, StreamNote, hosts_for, notes_in
+from yolo_fs.company.roles import chosen_model, model_of
 from yolo_fs.core.reasons import Exit, Reason, YoloError
 from yolo_fs.git.repository import Repository
+from yolo_fs.schemas.config import Config
 
 CLAUDE_TOOL = {
     "type": "assistant",
@@ -255,3 +259,67 @@ def test_what_nobody_is_named_in_ones_own_git_is_refused_by_its_key(
     (tmp_path / ".gitconfig").write_text(line)
     with pytest.raises(YoloError, match=key):
         played(root)
+
+
+def start(root: Path, config: dict[str, object], *words: str) -> dict[str, Any]:
+    """Return what a run says before it starts anybody, under this configuration."""
+    (root / ".yolo-planning").mkdir(exist_ok=True)
+    (root / ".yolo-planning" / "config.json").write_text(json.dumps(config))
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "yolo_fs",
+        "go",
+        "add a login",
+        "--dry-run",
+        "--json",
+        *words,
+    ]
+    run = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    said: dict[str, Any] = json.loads(run.stdout)
+    return said
+
+
+@pytest.mark.parametrize(
+    ("config", "words", "ends"),
+    [
+        ({"model_overrides": {"analyze": "small"}}, ("--host", "codex"), ["-", "--model", "small"]),
+        ({"model_overrides": {"yolo-analyze": "small"}}, ("--host", "claude"), ["--model", "small"]),
+        ({"model_overrides": {"dev": "small"}}, ("--host", "codex"), ["-"]),
+        ({"complexity_routing": {"force_analyze_model": "large"}, "model_overrides": {"analyze": "small"}},
+         ("--host", "codex"), ["--model", "large"]),
+        ({"model_overrides": {"analyze": "small"}}, ("--with", "mine"), ["mine"]),
+        ({"model_overrides": {"analyze": "small"}}, ("--with", "mine --at {model}"), ["--at", "small"]),
+        ({}, ("--with", "mine --at {model}"), ["--at", "opus"]),
+    ],
+)  # fmt: skip
+def test_an_agent_starts_with_the_configured_model_and_without_one_its_host_chooses(
+    root: Path, config: dict[str, object], words: tuple[str, ...], ends: list[str]
+) -> None:
+    (act,) = start(root, config, *words)["data"]["acts"]
+    assert act["command"][-len(ends) :] == ends
+
+
+def test_the_model_of_an_agent_of_one_department_is_more_precise_than_that_of_its_role() -> None:
+    config = Config(model_overrides={"dev": "small", "fe-dev": "large"})
+    assert [chosen_model(config, name) for name in ("dev", "fe-dev", "ux-dev", "lead")] == [
+        "small", "large", "small", "",
+    ]  # fmt: skip
+    assert model_of(config, "lead") == "sonnet"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "reason"),
+    [
+        ({"devv": "small"}, "unknown_name"),
+        ({"dev": "--yolo"}, "bad_config"),
+        ({"dev": "a b"}, "bad_config"),
+    ],
+)
+def test_a_model_that_nobody_could_start_with_ends_a_run_before_it_begins(
+    root: Path, chosen: dict[str, str], reason: str
+) -> None:
+    said = start(root, {"model_overrides": chosen}, "--host", "codex")
+    assert said["findings"][0]["reason"] == reason
+    assert not (root / ".yolo-planning" / "phases").exists()

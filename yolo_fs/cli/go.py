@@ -29,6 +29,7 @@ from yolo_fs.cli.reply import (
 )
 from yolo_fs.company.hosts import DEFAULT_HOST, HOST_BY_NAME, Hosts, check_installed, hosts_for
 from yolo_fs.company.phase_of import ChosenPhase, chosen_phase, find_other_goal
+from yolo_fs.company.roles import check_models
 from yolo_fs.company.runner import Ask, Runner, RunOptions, RunOutcome, RunResult
 from yolo_fs.company.runs import Listener, intent_of, runs
 from yolo_fs.company.team_size import agents_of_run, said_team, set_team, with_team
@@ -264,6 +265,7 @@ def _run(
         department = department_at_work(dept, WorkflowOptions(settings.config))
         options = options._replace(department=department if dept else None)
         hosts = hosts_for(repository, host_words, program)
+        check_models(settings.config)
         if not dry_run:
             for host in dict.fromkeys(map(hosts.of, sorted(agents_of_run(settings, chain)))):
                 check_installed(host, repository.root)

@@ -8,6 +8,7 @@ from itertools import accumulate
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT, place_of_name
 from yolo_fs.company.answers import NOTHING_SPOKEN, Spoken
+from yolo_fs.company.roles import model_of
 from yolo_fs.core.ids import TaskRef
 from yolo_fs.core.reasons import safe, safe_lines
 from yolo_fs.evidence.facts import plans_of
@@ -141,6 +142,7 @@ def variables_of(
     return {
         "YOLO_FS_AGENT": f"yolo-{act.agent}",
         "YOLO_FS_ROLE": act.role,
+        "YOLO_FS_MODEL": model_of(phase.facts.options.config, act.agent),
         "YOLO_FS_DEPARTMENT": str(department),
         "YOLO_FS_PHASE": str(phase.id),
         "YOLO_FS_STEP": act.turn.step,

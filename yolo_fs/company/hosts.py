@@ -59,6 +59,8 @@ class HostProgram(NamedTuple):
     keeps_to_roster: bool = False
     """It gives an agent exactly the tools of the roster. What a role has no tool for, it states in
     its last message."""
+    model_option: str = ""
+    """Option that names a model; empty where only the gap `{model}` and the environment do."""
     package: str = ""
     """Where npm has it."""
     can_commit: bool = True
@@ -66,9 +68,10 @@ class HostProgram(NamedTuple):
     name once they have ended.
     """
 
-    def words(self, names: Mapping[str, str]) -> list[str]:
-        """Return the command line of one agent."""
-        return [_filled(word, names) for word in shlex.split(self.command)]
+    def words(self, names: Mapping[str, str], model: str = "") -> list[str]:
+        """Return the command line of one agent; `model`: empty where its host chooses."""
+        words = [_filled(word, names) for word in shlex.split(self.command)]
+        return [*words, self.model_option, model] if model and self.model_option else words
 
 
 def _filled(word: str, names: Mapping[str, str]) -> str:
@@ -218,6 +221,7 @@ HOSTS = (
         " --allowedTools 'Bash(yolo-fs:*)'",  # without a terminal nobody can be asked for it
         read_claude,
         keeps_to_roster=True,
+        model_option="--model",
         package="@anthropic-ai/claude-code",
     ),
     HostProgram(
@@ -226,6 +230,7 @@ HOSTS = (
         " -c allow_login_shell=false -",  # a profile may set another PATH, without yolo-fs
         read_codex,
         keeps_to_roster=True,
+        model_option="--model",
         package="@openai/codex",
         can_commit=False,  # its sandbox shows .git read-only, so that nobody plants a hook
     ),
@@ -349,6 +354,8 @@ def _host_for(own: Mapping[str, str], name: str, given: str) -> HostProgram:
             "each repository",
             hint="Name it by its whole path, or by a name that PATH knows.",
         )
+    if command != row.command:  # it names the model itself, by a gap or in the user's own words
+        row = row._replace(model_option="")
     return row._replace(command=command)
 
 

@@ -9,14 +9,51 @@ import sys
 from collections.abc import Mapping
 
 from yolo_fs.company.runs import FOLDER
+from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.phase.acts import Act
-from yolo_fs.protocol.departments import SHARED_NAMES
+from yolo_fs.protocol.departments import SHARED_NAMES, Role
+from yolo_fs.protocol.roster import AGENT_BY_NAME, agent, hint_for_agent, plain_name
+from yolo_fs.schemas.config import Config
+from yolo_fs.workspace.settings import CONFIG
 
 _PROGRAM = "yolo-fs"
 
 
-def gaps_of(repository: Repository, act: Act, command: str) -> Mapping[str, str]:
+def chosen_model(config: Config, name: str) -> str:
+    """Return the model that the configuration has for an agent; empty where its host chooses.
+
+    An agent of one department is more precise than its role.
+    """
+    row = agent(name)
+    forced = config.complexity_routing.force_analyze_model
+    if row.role is Role.ANALYZE and forced:
+        return forced
+    chosen = {plain_name(key): model for key, model in config.model_overrides.items()}
+    return chosen.get(row.name) or chosen.get(row.role, "")
+
+
+def check_models(config: Config) -> None:
+    """Refuse a model for a role that does not exist, before anything is begun with another model.
+
+    Raises:
+        YoloError: UNKNOWN_NAME.
+    """
+    for key in config.model_overrides:
+        if plain_name(key) not in AGENT_BY_NAME:
+            raise YoloError(
+                Reason.UNKNOWN_NAME,
+                f"model_overrides of {CONFIG} names an unknown role: {safe(key)!r}",
+                hint=hint_for_agent(key),
+            )
+
+
+def model_of(config: Config, name: str) -> str:
+    """Return the model of an agent: the configured one, else the class that the roster has."""
+    return chosen_model(config, name) or agent(name).model.lower()
+
+
+def gaps_of(repository: Repository, act: Act, command: str, config: Config) -> Mapping[str, str]:
     """Return the gaps of a command line with their values, without unused ones.
 
     `{python}`: the Python that has us, which is not that of a user's PATH where we are installed
@@ -27,13 +64,13 @@ def gaps_of(repository: Repository, act: Act, command: str) -> Mapping[str, str]
         "agent": act.agent,
         "role": act.role,
         "department": str(act.department or SHARED_NAMES[0]),
+        "model": model_of(config, act.agent),
         "plugin": plugin_folder(repository),
         "python": sys.executable,
     }
     if "{definition}" in command or "{sandbox}" in command:
         from yolo_fs.definitions.definition import Definition, text_of
         from yolo_fs.definitions.host_files import sandbox_of
-        from yolo_fs.protocol.roster import agent
 
         own = Definition(agent(act.agent))
         gaps["definition"] = json.dumps(text_of(own), ensure_ascii=False)

@@ -25,7 +25,7 @@ from yolo_fs.company.dev_trees import DevTree, DevTrees, Landing
 from yolo_fs.company.hosts import HOST_BY_NAME, Hosts
 from yolo_fs.company.on_behalf import commit_source, put_answer, spoken_of
 from yolo_fs.company.one_runner import alone
-from yolo_fs.company.roles import gaps_of, make_plugin, path_with_us
+from yolo_fs.company.roles import chosen_model, gaps_of, make_plugin, path_with_us
 from yolo_fs.company.runs import Listener, Run, RunAct, intent_of, new_run, runs, save
 from yolo_fs.company.workers import Worker, Workers
 from yolo_fs.core.ids import PhaseId
@@ -697,8 +697,9 @@ class Runner:
             place.artifact.load()  # while its agent is at work, it keeps nobody waiting
 
     def _words_of(self, act: Act) -> list[str]:
-        host = self._hosts.of(act.agent)
-        return host.words(gaps_of(self._repository, act, host.command))
+        host, config = self._hosts.of(act.agent), self._branch.settings.config
+        gaps = gaps_of(self._repository, act, host.command, config)
+        return host.words(gaps, chosen_model(config, act.agent))
 
     @property
     def _intent(self) -> str:

@@ -193,6 +193,11 @@ Summary500 = Annotated[
     str, Field(min_length=1, max_length=499, examples=["two or three sentences"])
 ]
 """Fewer than 500 characters."""
+ModelName = Annotated[
+    str,
+    _require_pattern(r"^[A-Za-z0-9][\w.:/@+\[\]-]{0,199}$", "claude-opus-4", "the name of a model"),
+]
+"""One word that no program takes for an option."""
 Number = float
 """A whole number is a number too."""
 Count = Annotated[int, Field(ge=0, examples=[3])]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # `shape_of` knows these by their names
         Count,
         Field,
         Fraction,
+        ModelName,
         OptionalPath,
         Percent,
         Positive,
@@ -270,9 +271,8 @@ class ComplexityRouting(NamedTuple):
     """Confidence from which work counts as medium; yolo_fs only passes it on."""
     fallback_path: Literal["trivial", "medium", "high"] = "high"
     """Path when the confidence is too low; yolo_fs only passes it on."""
-    force_analyze_model: Text | None = None
-    """Model for the analysis, a name of the roster; null leaves the choice to the profile;
-    yolo_fs only passes it on."""
+    force_analyze_model: ModelName | None = None
+    """Model for the analysis, whatever `model_overrides` has; null forces none."""
     max_trivial_files: Positive = 3
     """Most files of trivial work."""
     max_medium_tasks: Positive = 3
@@ -341,8 +341,8 @@ class Config(NamedTuple):
     """How agents are started."""
     model_profile: Text = "quality"
     """Profile that chooses models; yolo_fs only passes it on."""
-    model_overrides: Mapping[str, str] = _NOTHING
-    """Model per role; yolo_fs only passes it on."""
+    model_overrides: Mapping[str, ModelName] = _NOTHING
+    """Role, or agent of one department → the model that `yolo-fs go` names to its host."""
     security_audit: bool = True
     """Whether step `security` exists."""
     approval_gates: ApprovalGates = ApprovalGates()
