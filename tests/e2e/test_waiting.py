@@ -102,7 +102,7 @@ def test_the_status_line_says_what_waits_before_what_is_next(repo: Repo, start: 
     said = line(str(repo.root))
     assert said.startswith(f"yolo-fs: 1 waits for you: {leak.path[:40]}")
     assert (
-        "\u2026 (yolo-fs inbox) | 02-phase-2 critique 3/15 steps, next: critic does critique |"
+        "\u2026 (yolo-fs inbox) | 02-phase-2 critique 0/11 steps, next: critic does critique |"
         in said
     )
     repo.write(artifact("decisions", 0))

@@ -22,7 +22,14 @@ from yolo_fs.core.reasons import counted, safe, shortened
 from yolo_fs.core.timestamps import local
 from yolo_fs.escalations.log import EscalationProgress, act_of
 from yolo_fs.evidence.facts import PlanStanding, PlanStatus
-from yolo_fs.phase.progress import DepartmentStatus, Next, PhaseStatus, StepStanding, StepStatus
+from yolo_fs.phase.progress import (
+    DepartmentStatus,
+    Next,
+    PhaseStatus,
+    StepStanding,
+    StepStatus,
+    count_steps,
+)
 from yolo_fs.progress.board import Board, PhaseBoard, tasks_done
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.roster import Health
@@ -284,7 +291,8 @@ def _draw_whole(console: Console, progress: PhaseStatus, *, verbose: bool) -> No
 
 
 def _steps_of(status: DepartmentStatus) -> str:
-    return f"{sum(step.is_passed for step in status.steps)} of {len(status.steps)} steps"
+    done, steps = count_steps(status.steps)
+    return f"{done} of {steps} steps"
 
 
 def _draw_lacks(

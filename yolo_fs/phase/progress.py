@@ -79,6 +79,17 @@ class StepStatus(NamedTuple):
         return f"{self.standing.value} by {self.by[:SHORT]}"
 
 
+def count_steps(steps: Sequence[StepStatus]) -> tuple[int, int]:
+    """Return how many steps are complete, and how many there are to complete.
+
+    A step that is skipped is neither. One that blocks nobody may be left out: it counts once it is
+    complete.
+    """
+    done = sum(step.standing is StepStanding.COMPLETE for step in steps)
+    left = sum(step.step.blocking and not step.is_passed for step in steps)
+    return done, done + left
+
+
 class Next(NamedTuple):
     """Who is to do what now."""
 
@@ -197,11 +208,6 @@ class PhaseStatus(NamedTuple):
     def every_step(self) -> tuple[StepStatus, ...]:
         """The steps of all departments, and those that the phase has once."""
         return (*self.steps, *(step for status in self.departments for step in status.steps))
-
-    @property
-    def steps_passed(self) -> int:
-        """How many of them no longer block anybody."""
-        return sum(step.is_passed for step in self.every_step)
 
     @property
     def percent(self) -> int:

@@ -21,7 +21,7 @@ from yolo_fs.history.facts_reader import FactsReader, loops_of
 from yolo_fs.loops.facts import LoopProgress
 from yolo_fs.phase.acts import act_for
 from yolo_fs.phase.phase import Phase
-from yolo_fs.phase.progress import DepartmentStatus, Next, StepStanding, StepStatus
+from yolo_fs.phase.progress import DepartmentStatus, Next, StepStatus, count_steps
 from yolo_fs.phase.root_cause import RootCause, root_cause
 from yolo_fs.phase.waits import Alarm, Deadlock
 from yolo_fs.protocol.departments import Dept
@@ -36,9 +36,9 @@ class Pace(NamedTuple):
     """How far a phase is, and how fast it got there."""
 
     steps_done: int
-    """Steps that no longer block anybody, of all departments and of the phase."""
+    """Steps that are complete, of all departments and of the phase."""
     steps: int
-    """Of a complete phase without those that were left out and block nobody."""
+    """Steps to complete, as `count_steps` has them."""
     began_s: int
     """Moment of its first commit, in seconds since the epoch; 0 for none."""
     last_s: int
@@ -79,19 +79,10 @@ class PhaseBoard(Phase):
         ]
         times = (*committed, *(work.at_s for work in self.facts.work))
         began_s, last_s = min(times, default=0), max(times, default=0)
-        done = self.progress.steps_passed
-        owed = [
-            status.step.blocking or status.is_passed or not self.is_complete
-            for status in self.progress.every_step
-        ]
-        steps = sum(owed)
-        every = self.progress.every_step
-        # A step that was skipped took no time, one that blocks nobody may be left out, and the time
-        # before the first commit is not known.
-        worked = sum(status.standing is StepStanding.COMPLETE for status in every)
-        left = sum(status.step.blocking and not status.is_passed for status in every)
-        is_known = worked >= _LEAST_STEPS and not self.is_complete
-        left_s = (last_s - began_s) * left // (worked - 1) if is_known else 0
+        done, steps = count_steps(self.progress.every_step)
+        is_known = done >= _LEAST_STEPS and not self.is_complete
+        # the time before the first commit is not known
+        left_s = (last_s - began_s) * (steps - done) // (done - 1) if is_known else 0
         return Pace(done, steps, began_s, last_s, left_s)
 
     def as_json(self) -> dict[str, Any]:

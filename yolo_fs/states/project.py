@@ -23,7 +23,7 @@ from yolo_fs.core.timestamps import day, iso
 from yolo_fs.evidence.facts import CommittedArtifact, PhaseFacts
 from yolo_fs.phase.gate_status import GateStatus
 from yolo_fs.phase.phase import Phase, Phases
-from yolo_fs.phase.progress import DepartmentStatus, StepStanding
+from yolo_fs.phase.progress import DepartmentStatus, StepStanding, count_steps
 from yolo_fs.phase.waves import dispatched, waves
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.gates import GATE_BY_NAME, GATE_TIMEOUT_MINUTES
@@ -161,11 +161,11 @@ def summary_line(phases: Phases) -> str:
     progress = current(phases).progress
     if progress.is_complete:
         return f"{progress.phase} complete"
-    steps = f"{progress.steps_passed}/{len(progress.every_step)} steps"
+    done, steps = count_steps(progress.every_step)
     turn = progress.next
     run = f" → {turn.command}" if turn and turn.command else ""
     tail = f", next: {turn.sentence}{run}" if turn else ""
-    return f"{progress.phase} {progress.step} {steps}{tail}"
+    return f"{progress.phase} {progress.step} {done}/{steps} steps{tail}"
 
 
 def _derived(phases: Phases) -> dict[str, Any]:
