@@ -265,6 +265,16 @@ def test_the_name_of_no_step_is_broken_or_covers_another(browser: Any, tmp_path:
             assert wrapped == [], width
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_page_of_few_cards_stands_in_the_middle(browser: Any, tmp_path: Path, width: int) -> None:
+    with board_of(browser, team_in("fresh", tmp_path), width=width) as (page, _):
+        cards = page.locator(".team > .card")
+        assert cards.count() >= 2
+        for box in (cards.nth(number).bounding_box() for number in range(cards.count())):
+            left, right = box["x"], width - box["x"] - box["width"]
+            assert abs(left - right) <= 1, f"{left} px are free to the left, {right} to the right"
+
+
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_is_cut_and_six_sizes_of_type_are_used(
