@@ -306,10 +306,12 @@ def _merge_prose_faults(findings: Sequence[Finding], data: bytes) -> Sequence[Fi
         return findings
     lines = data.split(b"\n")
     if not any(line.lstrip()[:1] in (b"{", b"[", b'"') for line in lines):
-        is_yaml = all(_YAML.match(line) for line in lines if line.strip())
-        is_toon = _TOON.match(data) is not None
-        what = "the text is TOON" if is_toon else "the text is YAML" if is_yaml else ""
-        return (replace(wrong[0], message=what or "no line is JSON"),)
+        message = "no line is JSON"
+        if _TOON.match(data):
+            message = "the text is TOON"
+        elif all(_YAML.match(line) for line in lines if line.strip()):
+            message = "the text is YAML"
+        return (replace(wrong[0], message=message),)
     if _is_spread(data):
         message = "JSON values are spread over several lines"
         return (replace(wrong[0], reason=Reason.JSON_PARSE_ERROR, message=message),)

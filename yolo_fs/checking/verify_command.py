@@ -37,7 +37,7 @@ _OUTPUT_BYTES = 2_000
 """Of what the command printed, its last."""
 
 
-class Verification(NamedTuple):
+class VerifyRun(NamedTuple):
     """One run of the command."""
 
     commit: str
@@ -74,7 +74,7 @@ def sources_of(repository: Repository, commit: str | None) -> str:
     return hashlib.sha256(b"".join(raws)).hexdigest()[:40]
 
 
-def verifications(repository: Repository) -> tuple[Verification, ...]:
+def verifications(repository: Repository) -> tuple[VerifyRun, ...]:
     """Return what this user's daemons recorded, oldest first."""
     content = VERIFICATIONS.read(repository)
     return tuple(map(_read, _proved(content)))
@@ -84,13 +84,13 @@ def _proved(content: object) -> list[dict[str, Any]]:
     return list(filter(is_proved, content["runs"])) if isinstance(content, dict) else []
 
 
-def _read(run: Mapping[str, Any]) -> Verification:
-    return Verification(**{name: run[name] for name in Verification._fields})
+def _read(run: Mapping[str, Any]) -> VerifyRun:
+    return VerifyRun(**{name: run[name] for name in VerifyRun._fields})
 
 
 def verification_of(
     repository: Repository, settings: Settings, commit: str | None
-) -> Verification | None:
+) -> VerifyRun | None:
     """Return the last run on the sources of a commit; None without one, or without a command."""
     recorded = verifications(repository) if settings.verify_command else ()
     sources = sources_of(repository, commit) if recorded else ""
@@ -172,7 +172,7 @@ class SourceVerifier:
             )
         except (OSError, YoloError) as error:
             output.close()
-            run = Verification(
+            run = VerifyRun(
                 commit, sources, [*command], False, "not started", True, iso(began_s), 0.0, ""
             )
             self._keep(run._replace(output=_shown(str(error).encode())))
@@ -193,7 +193,7 @@ class SourceVerifier:
         running.group.end()  # and what it left behind
         size = running.output.seek(0, os.SEEK_END)
         running.output.seek(max(0, size - _OUTPUT_BYTES))
-        run = Verification(
+        run = VerifyRun(
             running.commit,
             running.sources,
             [*running.command],
@@ -209,7 +209,7 @@ class SourceVerifier:
         self._keep(run)
         return True
 
-    def _keep(self, run: Verification) -> None:
+    def _keep(self, run: VerifyRun) -> None:
         def with_run(content: Any) -> dict[str, Any]:
             return {"runs": [*_proved(content), prove(run._asdict())][-MOST_RECORDED:]}
 

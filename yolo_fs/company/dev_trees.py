@@ -16,7 +16,7 @@ from itertools import chain, count
 from typing import NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
-from yolo_fs.checking.verify_command import SourceVerifier, Verification, verification_of
+from yolo_fs.checking.verify_command import SourceVerifier, VerifyRun, verification_of
 from yolo_fs.company.branch import Branch
 from yolo_fs.company.runs import FOLDER, Listener
 from yolo_fs.core.ids import SHORT
@@ -279,7 +279,7 @@ def _attributes(repository: Repository) -> str:
     return os.path.join(repository.own_dir, FOLDER, "attributes")
 
 
-def _describe_verification(verified: Verification | None) -> str:
+def _describe_verification(verified: VerifyRun | None) -> str:
     """Return why the merged files are not taken over, by the last run of the user's own check."""
     if verified is None:
         return "your user's verify_command has no result for what it is merged to"

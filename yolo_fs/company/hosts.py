@@ -366,9 +366,10 @@ def settings_of_hosts(repository: Repository) -> Iterator[ConfiguredKey]:
         YoloError: as `Repository.settings`.
     """
     settings = [each for each in repository.settings() if each.key.startswith(_SECTION)]
+    defaults = {f"{_SECTION}{row.name}": row.command for row in HOSTS}
+    defaults[f"{_SECTION}default"] = DEFAULT_HOST
     for key in dict.fromkeys(each.key for each in settings):
-        row = HOST_BY_NAME.get(key.removeprefix(_SECTION))
-        default = row.command if row else DEFAULT_HOST if key == f"{_SECTION}default" else None
+        default = defaults.get(key)
         value, origin, refused = default, "default", None
         for each in (each for each in settings if each.key == key):
             if each.is_of_repository:

@@ -13,7 +13,7 @@ from yolo_fs.phase.phase import Phase
 from yolo_fs.protocol.departments import Role
 
 
-class SourceCommit(NamedTuple):
+class SourceToCommit(NamedTuple):
     """One commit of source, as `yolo-fs commit` takes it."""
 
     task: TaskRef
@@ -22,20 +22,20 @@ class SourceCommit(NamedTuple):
     """Relative to the repository; none for whatever changed of the task's files."""
 
 
-def source_of(phase: Phase, act: Act) -> Iterator[SourceCommit]:
+def source_of(phase: Phase, act: Act) -> Iterator[SourceToCommit]:
     """Yield what an act leaves to be committed: of its task, of each task of a plan that a review
     sends back, or the tests that the test plan of the branch names.
     """
     if own := TaskRef.parse(act.task):
-        yield SourceCommit(own, act.commit_type)
+        yield SourceToCommit(own, act.commit_type)
     elif act.role == Role.TESTER:
         for artifact in phase.facts.of_kind("test-plan", act.department):
             for line in artifact.lines:
                 task = TaskRef.parse(f"{line.get('plan')}/{line.get('id')}")
                 if task and (files := paths_in(line.get("tf"))):
-                    yield SourceCommit(task, "test", files)
+                    yield SourceToCommit(task, "test", files)
     elif act.role == Role.DEV and any(not path.startswith(PLANNING_ROOT) for path in act.writes):
         for plan in plans_of(phase.facts, act.department):
             names = [f"{plan.id}/{line.get('id')}" for line in plan.tasks]
             if act.plan in ("", str(plan.id)):
-                yield from (SourceCommit(t, "fix") for t in map(TaskRef.parse, names) if t)
+                yield from (SourceToCommit(t, "fix") for t in map(TaskRef.parse, names) if t)

@@ -32,7 +32,9 @@ def hide(repository: Repository, patterns: Sequence[str]) -> None:
         return
     is_ended = not before or before.endswith(b"\n")
     start = b"" if is_ended else b"\n"
-    head = [] if _HEAD.encode() in present else [_HEAD, *([] if is_ended else [_NO_END])]
+    head = []
+    if _HEAD.encode() not in present:
+        head = [_HEAD] if is_ended else [_HEAD, _NO_END]
     make_folders(os.path.dirname(path), root=repository.common_dir)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
     with (

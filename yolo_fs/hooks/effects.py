@@ -27,7 +27,7 @@ class Effect(StrEnum):
     """
 
 
-class Staged(StrEnum):
+class StagingMode(StrEnum):
     """How git takes files into the index."""
 
     UNIGNORED = "unignored"
@@ -56,7 +56,7 @@ class Touch:
     is_named: bool = False
     """Whether it is only named to a program, which reads it if it wants: what is installed or
     generated does not count."""
-    staged: Staged | None = None
+    staged: StagingMode | None = None
     """Whether git takes it into the index, and then keeps and publishes what it holds."""
 
     @property

@@ -13,7 +13,7 @@ from yolo_fs.hooks.effects import (
     Effect,
     NewTree,
     Seen,
-    Staged,
+    StagingMode,
     Touch,
     Unchecked,
     Undecided,
@@ -264,7 +264,7 @@ def _git_stages(program: Program) -> Seen:
         words = [Word(".")]
     words = [Word(".") if _PATHSPEC_MAGIC.fullmatch(word.text) else word for word in words]
     is_forced = is_add and program.has("-f", "--force")
-    staged = Staged.FORCED if is_forced else Staged.UNIGNORED
+    staged = StagingMode.FORCED if is_forced else StagingMode.UNIGNORED
     for touch in _touch_pathspecs(words, Effect.READ, must_exist=True):
         yield replace(touch, staged=staged)
 

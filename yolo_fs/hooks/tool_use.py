@@ -35,7 +35,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.handoff_service.accept import DirectiveHandoffs, Permission
 from yolo_fs.handoffs.lifecycle import HANDOFF
 from yolo_fs.hooks.changes import text_after
-from yolo_fs.hooks.effects import Destruction, Effect, Staged, Touch
+from yolo_fs.hooks.effects import Destruction, Effect, StagingMode, Touch
 from yolo_fs.hooks.hosts import HookAnswer, HookInput
 from yolo_fs.hooks.shell import UNKNOWN
 from yolo_fs.kept.selection import MOST_BYTES, KeptCause
@@ -135,7 +135,7 @@ class HookRequest:
         names: Iterable[str] = (relative,)
         is_pattern = any(char in touch.path for char in "*?[")
         if is_pattern or os.path.isdir(self.full(relative)):
-            ignored = () if touch.staged is Staged.FORCED else ("--exclude-standard",)
+            ignored = () if touch.staged is StagingMode.FORCED else ("--exclude-standard",)
             places = () if is_pattern or relative == "." else ("--", relative)
             names = _names(self.repository, "ls-files", "-z", "--others", *ignored, *places)
         for name in names:

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from yolo_fs.checking.verify_command import Verification
+from yolo_fs.checking.verify_command import VerifyRun
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import counted
 from yolo_fs.evidence.facts import Work, texts
@@ -64,7 +64,7 @@ def review_of(
     repository: Repository,
     record: PhaseRecord,
     costs: Iterable[str],
-    verification: Verification | None = None,
+    verification: VerifyRun | None = None,
 ) -> PhaseReview:
     """Return the review of a phase. `costs`: what its runs cost, as `company/overview` tells;
     `verification`: how the user's own check of these sources ended.
@@ -178,7 +178,7 @@ def _list_deviations(phase: PhaseBoard) -> Iterator[str]:
         yield phase.unknown_order
 
 
-def _tests(phase: PhaseBoard, verification: Verification | None) -> Iterator[str]:
+def _tests(phase: PhaseBoard, verification: VerifyRun | None) -> Iterator[str]:
     if verification:
         yield f"{verification.sentence}: {shlex.join(verification.command)}"
     for line in sorted(

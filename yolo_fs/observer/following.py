@@ -12,7 +12,7 @@ from yolo_fs.daemon.duties import Duty, Schedule
 from yolo_fs.daemon.follower import FOLLOWING, LOOK_REST, ON_MOVE, Follower
 from yolo_fs.daemon.observing import Channel, applied, fresh_from
 from yolo_fs.git.repository import Repository
-from yolo_fs.observer.waiting import Waiting
+from yolo_fs.observer.waiting import InboxWatcher
 
 
 def follow(root: str, line: int) -> None:
@@ -21,7 +21,7 @@ def follow(root: str, line: int) -> None:
     with socket.socket(fileno=line) as connection, Repository(root) as repository:
         channel = Channel(connection)
         follower = Follower(repository, channel.emit, channel.wrote)
-        waiting = Waiting(repository, follower)
+        waiting = InboxWatcher(repository, follower)
         health: Duty[Follower] = Duty("health", lambda _: waiting.look_at_health(), rest=LOOK_REST)
         inbox: Duty[Follower] = Duty("inbox", lambda _: waiting.look(), rest=LOOK_REST)
         schedule = Schedule((*FOLLOWING, health, inbox), follower, channel.emit)

@@ -142,7 +142,7 @@ class Client(Connection):
         return True
 
 
-class Worker(Connection):
+class ObserverWorker(Connection):
     """A process that answers one request after another."""
 
     def __init__(self, pid: int, connection: socket.socket):
@@ -184,15 +184,15 @@ class Switchboard:
         self._clients: dict[int, Client] = {}
         self._waiting: deque[Client] = deque()
         self._paused: list[Client] = []
-        self._workers: list[Worker] = []
+        self._workers: list[ObserverWorker] = []
         self._looked_s = 0.0
         self._stopped: set[int] = set()
         self._is_listening = False
         self._asked_s = time.monotonic()
         self._answered_s = 0.0
-        self._follows: list[Worker] = []
+        self._follows: list[ObserverWorker] = []
         """Workers that still have to read new commits."""
-        self._reread: set[Worker] = set()
+        self._reread: set[ObserverWorker] = set()
         """Those that were told to read them a second time since the last request: in a work tree
         that changes all the time, a third would find no more.
         """
@@ -212,7 +212,7 @@ class Switchboard:
                 return False
             if key.fileobj is self._listener:
                 self._accept_client()
-            elif isinstance(key.data, Worker):
+            elif isinstance(key.data, ObserverWorker):
                 self._hear_worker(key.data)
             else:
                 self._hear_client(key.data)
@@ -231,7 +231,7 @@ class Switchboard:
         is_busy = self._clients or any(worker.began_s is not None for worker in self._workers)
         return TICK_S if is_busy else LOOK_EVERY_S
 
-    def _free(self) -> Worker | None:
+    def _free(self) -> ObserverWorker | None:
         return next((worker for worker in self._workers if worker.began_s is None), None)
 
     def _accept_client(self) -> None:
@@ -289,7 +289,7 @@ class Switchboard:
             if worker.client is client:
                 worker.client = None
 
-    def _hear_worker(self, worker: Worker) -> None:
+    def _hear_worker(self, worker: ObserverWorker) -> None:
         worker.send()
         worker.receive()
         client = worker.client
@@ -312,14 +312,14 @@ class Switchboard:
         self._follows = list(self._workers)
         self._reread.clear()
 
-    def _replace(self, worker: Worker) -> None:
+    def _replace(self, worker: ObserverWorker) -> None:
         """Replace a worker that has ended or hangs."""
         self._stop_worker(worker)
         if worker.client is not None:
             self._answer(worker.client, REFUSAL)
         self._start_worker()
 
-    def _stop_worker(self, worker: Worker) -> None:
+    def _stop_worker(self, worker: ObserverWorker) -> None:
         self._workers.remove(worker)
         self._selector.unregister(worker.connection)
         worker.connection.close()
@@ -333,7 +333,7 @@ class Switchboard:
         if pid == 0:
             self._become(theirs)
         theirs.close()
-        worker = Worker(pid, ours)
+        worker = ObserverWorker(pid, ours)
         self._workers.append(worker)
         self._selector.register(ours, selectors.EVENT_READ, worker)
         worker.give(FOLLOW, None)

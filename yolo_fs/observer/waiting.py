@@ -31,7 +31,7 @@ FIRST_LENGTH = 70
 """Characters of the first question that the status line has room for."""
 
 
-class Waiting:
+class InboxWatcher:
     """Looks at what waits for a person in one work tree, and tells of each item once."""
 
     def __init__(self, repository: Repository, follower: Follower):

@@ -68,9 +68,11 @@ class Act(NamedTuple):
     def commit(self) -> str:
         """Subject of the commit of its source, up to what was done; empty where it leaves none."""
         is_source = self.role == Role.DEV and any(classify(path) is None for path in self.writes)
-        of_plan = f"{self.commit_type}({self.plan}): "
+        if not (is_source and self.plan):
+            return ""
         task = TaskRef.parse(self.turn.task)
-        return f"{of_plan}{f'T{task.number} ' if task else ''}…" if is_source and self.plan else ""
+        of_task = f"T{task.number} " if task else ""
+        return f"{self.commit_type}({self.plan}): {of_task}…"
 
     @property
     def example(self) -> str:

@@ -26,7 +26,7 @@ from yolo_fs.artifacts.verdicts import (
     Waiting,
 )
 from yolo_fs.checking.autofix import AutofixedFile, autofixed
-from yolo_fs.checking.verify_command import Verification, verification_of
+from yolo_fs.checking.verify_command import VerifyRun, verification_of
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Finding, Reason
 from yolo_fs.daemon.health import DaemonHealth, health
@@ -117,7 +117,7 @@ class Report:
     """Contents that the branch does not have."""
     autofixed: tuple[AutofixedFile, ...] = ()
     """Files that still are as the daemon repaired them."""
-    verification: Verification | None = None
+    verification: VerifyRun | None = None
     """How the user's own check of the sources of HEAD ended; None where there is none."""
     misnamed: tuple[Finding, ...] = ()
     """Files whose names almost match an artifact's."""
