@@ -14,7 +14,8 @@ from yolo_fs.cli.go import RunDaemon, interrupted_by, screen_for, signs_of
 from yolo_fs.cli.reply import Invocation, Reply, console_for, verb
 from yolo_fs.company.hosts import hosts_for
 from yolo_fs.company.phase_of import chosen_phase
-from yolo_fs.company.runner import Runner, RunOptions, RunOutcome, RunResult
+from yolo_fs.company.runner import Runner, RunOutcome, RunResult
+from yolo_fs.company.runs import RunOptions
 from yolo_fs.core.reasons import Exit, Finding, Reason
 from yolo_fs.demo.shop import AGENT, INTENT, DemoProof, commits, history, prove, temporary_shop
 from yolo_fs.git.repository import Repository

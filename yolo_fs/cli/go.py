@@ -30,8 +30,8 @@ from yolo_fs.cli.reply import (
 from yolo_fs.company.hosts import DEFAULT_HOST, HOST_BY_NAME, Hosts, check_installed, hosts_for
 from yolo_fs.company.phase_of import ChosenPhase, chosen_phase, find_other_goal
 from yolo_fs.company.roles import check_models
-from yolo_fs.company.runner import Ask, Runner, RunOptions, RunOutcome, RunResult
-from yolo_fs.company.runs import Listener, intent_of, runs
+from yolo_fs.company.runner import Ask, Runner, RunOutcome, RunResult
+from yolo_fs.company.runs import Listener, RunOptions, intent_of, runs
 from yolo_fs.company.team_size import agents_of_run, said_team, set_team, with_team
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe

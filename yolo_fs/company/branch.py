@@ -32,6 +32,18 @@ from yolo_fs.workspace.settings import Settings, load, stamps_of
 _COMMITS_LOOKED_AT = 50
 
 
+PENDING_S = 40.0
+"""Seconds that a file may be pending: longer than the daemon waits for the end of a last line."""
+PATIENCE_S = {
+    CandidateState.COMMITTED: 0.0,
+    CandidateState.PENDING: PENDING_S,
+    CandidateState.HELD: 15.0,
+    CandidateState.REJECTED: 0.0,
+}
+"""Seconds that an agent's file may stay in a state: most held files wait for another git process.
+"""
+
+
 class Branch:
     """One phase as the branch has it, read again whenever the branch has moved."""
 

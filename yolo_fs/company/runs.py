@@ -9,11 +9,12 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.chains import GOES_ON
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.system.database import prove
 from yolo_fs.system.store import Damaged
 from yolo_fs.workspace.own_files import COMPANY_RUNS
@@ -105,6 +106,28 @@ class Run:
         acts = [vars(act).copy() for act in self.acts]
         bill = {"tokens": self.tokens, "cost_usd": round(self.cost_usd, 6)}
         return {**vars(self), "acts": acts, **bill}
+
+
+class RunOptions(NamedTuple):
+    """Options of a run."""
+
+    max_agents: int = 3
+    budget_usd: float | None = None
+    max_tokens: int | None = None
+    approve: frozenset[str] = frozenset()
+    """`plan` and `ship`: points where a person is asked although no decision is required."""
+    chain: str = ""
+    """The command of the routing table, if it is not go."""
+    team: str = ""
+    """The size of the team; empty for the configured one."""
+    department: Dept | None = None
+    """Whose Lead takes on a chain; None for the first department at work."""
+    begins: bool = False
+    """Whether the phase was made for this run."""
+    worktrees: bool = False
+    """Whether each plan has a Dev, in a work tree of its own."""
+    host_words: tuple[str, ...] = ()
+    """How the command line named the hosts: whatever goes on with the run names them again."""
 
 
 def runs(repository: Repository) -> list[Run]:
