@@ -81,15 +81,13 @@ def slope_per_hour(looks: Sequence[Look], of: Callable[[Look], float]) -> float:
 
 
 def processor_s(pid: int) -> float:
-    """Return the processor time of a process, of all below it, and of its children that have
-    ended.
-    """
+    """Return the processor time of a process and of all below it, also of those that have ended."""
     total = 0
     for each in (pid, *descendants(pid)):
         with contextlib.suppress(OSError, IndexError, ValueError):
             with open(f"/proc/{each}/stat") as file:
                 fields = file.read().rpartition(")")[2].split()
-            total += sum(map(int, fields[11:15] if each == pid else fields[11:13]))
+            total += sum(map(int, fields[11:15]))  # its own, and of its children that have ended
     return total / TICKS
 
 
