@@ -21,9 +21,10 @@ from yolo_fs.company.source import source_of
 from yolo_fs.evidence.facts import Version, Withdrawn, Work
 from yolo_fs.phase.acts import acts_of, plans_laid_aside
 from yolo_fs.phase.gate_status import GateStatus, MissingEvidence
-from yolo_fs.phase.phase import Phase, asked_by_gate
+from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import _NEW_BYTES, Next
 from yolo_fs.phase.report import Audience, PhaseReport
+from yolo_fs.phase.turns import asked_by_gate
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
 from yolo_fs.schemas.layout import Record, Strictness
 from yolo_fs.states.project import summary_line

@@ -15,8 +15,9 @@ from yolo_fs.authority.actors import find_actor, mode_of, name_at_work
 from yolo_fs.authority.writers import producers_of, writer_for
 from yolo_fs.core.ids import PlanId, TaskRef, stays_inside
 from yolo_fs.evidence.facts import SIGN_OFF, paths_in, touches_nothing
-from yolo_fs.phase.phase import Phase, asked_by_gate
+from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import DepartmentStatus, Next, StepStanding, tasks_of_wave
+from yolo_fs.phase.turns import asked_by_gate
 from yolo_fs.phase.view import PHASE_STEPS, SHARED_KINDS, View
 from yolo_fs.protocol.chains import Stage
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, SHARED_NAMES, Dept, Role, name_in

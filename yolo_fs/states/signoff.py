@@ -13,7 +13,8 @@ from typing import Any
 
 from yolo_fs.artifacts.classify import PROJECT_STATE, classify
 from yolo_fs.evidence.facts import CommittedArtifact
-from yolo_fs.phase.phase import Phase, Phases, asked_by_gate
+from yolo_fs.phase.phase import Phase, Phases
+from yolo_fs.phase.turns import asked_by_gate
 from yolo_fs.protocol.departments import Role
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.states.project import project_state, sealed
