@@ -17,7 +17,7 @@ from yolo_fs.contexts.store import ContextStore
 from yolo_fs.core.ids import PhaseId, TaskRef
 from yolo_fs.core.reasons import Finding, Reason, YoloError, errors, safe
 from yolo_fs.daemon.coordinator import PASSING
-from yolo_fs.evidence.facts import TaskProgress, plan_progress
+from yolo_fs.evidence.plan_status import TaskProgress, plan_progress
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.hooks.hosts import HookAnswer, HookInput

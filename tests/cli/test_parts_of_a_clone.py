@@ -13,8 +13,8 @@ import pytest
 from tests.properties.histories import Ground
 from tests.properties.rewritten import committed
 from yolo_fs.cli.main import run
-from yolo_fs.evidence.facts import PlanStanding, plan_progress
 from yolo_fs.evidence.judged import came_later
+from yolo_fs.evidence.plan_status import PlanStanding, plan_progress
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.loops.repairs import PassedAudit, passed_without_answer

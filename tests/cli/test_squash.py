@@ -11,7 +11,7 @@ import pytest
 from tests.support.teams import Team
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Exit
-from yolo_fs.evidence.facts import PlanStanding, PlanStatus, plan_progress
+from yolo_fs.evidence.plan_status import PlanStanding, PlanStatus, plan_progress
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.workspace.settings import load

@@ -15,7 +15,8 @@ import pytest
 from tests.support.teams import CLAIM, EXAMPLES, Team, planned_team
 from yolo_fs.artifacts.table import ARTIFACTS, Home
 from yolo_fs.cli.main import run
-from yolo_fs.evidence.facts import PhaseFacts, withdrawn_from
+from yolo_fs.evidence.facts import PhaseFacts
+from yolo_fs.evidence.failures import withdrawn_from
 from yolo_fs.evidence.judged import came_later, later_than
 from yolo_fs.git import history
 from yolo_fs.git.repository import Repository

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from yolo_fs.evidence.facts import PlanStanding, PlanStatus, plan_progress
+from yolo_fs.evidence.plan_status import PlanStanding, PlanStatus, plan_progress
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.workspace.settings import load

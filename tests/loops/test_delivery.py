@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.phases import complete, facts
 from tests.support.settings import config_from
-from yolo_fs.evidence.facts import owner_lacks
+from yolo_fs.evidence.failures import owner_lacks
 from yolo_fs.phase.acts import acts_of
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import fold

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.phases import CONFIG, complete, facts
 from tests.support.settings import config_from
-from yolo_fs.evidence.facts import find_unreadable
+from yolo_fs.evidence.failures import find_unreadable
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.view import View, skip_rule
 from yolo_fs.protocol.gates import Decision

@@ -11,7 +11,8 @@ import pytest
 
 from tests.support.phases import COMMITS, FOLDER, Content, complete, facts
 from tests.support.settings import config_from
-from yolo_fs.evidence.facts import PlanStanding, SourceCommit, Version, Work, layers
+from yolo_fs.evidence.facts import SourceCommit, Version, Work
+from yolo_fs.evidence.plan_status import PlanStanding, layers
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import PhaseStatus, StepStanding, StepStatus, fold
 from yolo_fs.phase.stepgates import ENTRY, EXIT

@@ -15,7 +15,8 @@ from hypothesis import strategies as some
 from tests.properties.profile import tried
 from tests.properties.random_phases import THREE, phases, whole
 from tests.support.phases import facts
-from yolo_fs.evidence.facts import PhaseFacts, find_unreadable
+from yolo_fs.evidence.facts import PhaseFacts
+from yolo_fs.evidence.failures import find_unreadable
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import PhaseStatus, fold
 from yolo_fs.protocol.workflow import STEPS

@@ -37,15 +37,8 @@ from yolo_fs.authority.guarded import Guarded, guarded
 from yolo_fs.authority.own_verbs import refuse_verb
 from yolo_fs.core.ids import PlanId
 from yolo_fs.core.reasons import Finding, Reason, YoloError, safe
-from yolo_fs.evidence.facts import (
-    PhaseFacts,
-    Plan,
-    PlanStanding,
-    WorkflowOptions,
-    paths_in,
-    plan_progress,
-    plans_of,
-)
+from yolo_fs.evidence.facts import PhaseFacts, Plan, WorkflowOptions, paths_in, plans_of
+from yolo_fs.evidence.plan_status import PlanStanding, plan_progress
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.departments import Dept, Mode
 from yolo_fs.protocol.roster import AGENT_BY_NAME

@@ -13,13 +13,8 @@ from yolo_fs.agents.health import AgentHealth, AgentSign
 from yolo_fs.agents.totals import task_of
 from yolo_fs.core.timestamps import iso, moment
 from yolo_fs.escalations.log import departments_of, logged, stations
-from yolo_fs.evidence.facts import (
-    CommittedArtifact,
-    PhaseFacts,
-    SourceCommit,
-    Version,
-    plan_progress,
-)
+from yolo_fs.evidence.facts import CommittedArtifact, PhaseFacts, SourceCommit, Version
+from yolo_fs.evidence.plan_status import plan_progress
 from yolo_fs.loops.facts import LoopFacts
 from yolo_fs.protocol.departments import Dept, Role
 from yolo_fs.protocol.roster import (

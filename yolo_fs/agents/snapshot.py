@@ -34,7 +34,8 @@ from yolo_fs.core.timestamps import Instant
 from yolo_fs.escalation_service.clock import note, read_clock, recall
 from yolo_fs.escalations.fold import escalations
 from yolo_fs.escalations.log import logged
-from yolo_fs.evidence.facts import PhaseFacts, SourceCommit, WorkflowOptions, plan_progress
+from yolo_fs.evidence.facts import PhaseFacts, SourceCommit, WorkflowOptions
+from yolo_fs.evidence.plan_status import plan_progress
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader, loop_facts
 from yolo_fs.history.index import HistoryIndex

@@ -21,7 +21,8 @@ from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import errors
 from yolo_fs.core.timestamps import iso
 from yolo_fs.escalations.log import EscalationProgress
-from yolo_fs.evidence.facts import SourceCommit, plan_progress
+from yolo_fs.evidence.facts import SourceCommit
+from yolo_fs.evidence.plan_status import plan_progress
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import Next
 from yolo_fs.protocol.departments import Dept

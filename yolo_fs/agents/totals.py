@@ -14,15 +14,8 @@ from yolo_fs.agents.health import AgentSign
 from yolo_fs.artifacts.naming import purpose_of
 from yolo_fs.core.ids import TaskRef
 from yolo_fs.core.reasons import Finding, Reason, safe, shortened
-from yolo_fs.evidence.facts import (
-    PhaseFacts,
-    PlanStanding,
-    PlanStatus,
-    SourceCommit,
-    plans_of,
-    shares_number,
-    texts,
-)
+from yolo_fs.evidence.facts import PhaseFacts, SourceCommit, plans_of, texts
+from yolo_fs.evidence.plan_status import PlanStanding, PlanStatus, shares_number
 from yolo_fs.phase.gates import verdict_of
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import DepartmentStatus, StepStanding

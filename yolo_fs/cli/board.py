@@ -21,7 +21,7 @@ from yolo_fs.company.overview import CompanyNow
 from yolo_fs.core.reasons import counted, safe, shortened
 from yolo_fs.core.timestamps import local
 from yolo_fs.escalations.log import EscalationProgress, act_of
-from yolo_fs.evidence.facts import PlanStanding, PlanStatus
+from yolo_fs.evidence.plan_status import PlanStanding, PlanStatus
 from yolo_fs.phase.progress import (
     DepartmentStatus,
     Next,

@@ -17,7 +17,7 @@ from yolo_fs.cli.message import hear_message
 from yolo_fs.cli.reply import Invocation, Reply, as_agent, phase_option, verb
 from yolo_fs.core.ids import PlanId, TaskRef
 from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, hint_for_unknown, safe
-from yolo_fs.evidence.facts import plan_progress
+from yolo_fs.evidence.plan_status import plan_progress
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT

@@ -64,7 +64,7 @@ def _find_holding(
     repository: Repository, settings: Settings, verifier: Verifier
 ) -> Iterator[CommitFault]:
     """Yield what is wrong with the artifacts that hold a step, as HEAD has them."""
-    from yolo_fs.evidence.facts import find_holding
+    from yolo_fs.evidence.failures import find_holding
     from yolo_fs.history.facts_reader import FactsReader
 
     if (tip := repository.head().tip) is None:

@@ -1,8 +1,6 @@
-"""Facts of one phase: committed artifacts, commits, settings; whether "complete" is true. Pure.
+"""Facts of one phase: committed artifacts, commits, settings. Pure.
 
-The fold reads nothing else. A summary counts only when its commits exist, touch the plan, and its
-tests agree. A FAIL outweighs every claim that a step or a phase is done: no skip and no sign-off
-overrides it. See docs/dev/sources.md#document-002.
+The fold reads nothing else. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -10,20 +8,14 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from functools import cached_property
-from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple, TypeVar
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
-from yolo_fs.artifacts.naming import purpose_of
 from yolo_fs.artifacts.verdicts import ArtifactPath
-from yolo_fs.core.ids import SHORT, PhaseId, PlanId, TaskRef
-from yolo_fs.core.reasons import safe
+from yolo_fs.core.ids import PhaseId, PlanId
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, DEPARTMENT_BY_NAME, WORKING, Dept
-from yolo_fs.protocol.gates import Decision
 from yolo_fs.schemas.config import Config
-from yolo_fs.schemas.contradictions import Contradicted, contradicted
 
 _Answer = TypeVar("_Answer")
 
@@ -110,6 +102,14 @@ class Work(NamedTuple):
 _REVIEW, _ANALYSIS = "owner-review", "analysis"
 
 
+STEP_OF_VERDICT: Mapping[str, str] = {
+    "verification": "qa",
+    "qa-code": "qa",
+    "security-audit": "security",
+}
+"""Kind of a verdict that may be FAIL → key of its step."""
+
+
 class WorkflowOptions(NamedTuple):
     """What the configuration and the command line turn off."""
 
@@ -142,7 +142,7 @@ class WorkflowOptions(NamedTuple):
         return tuple(row.name for row in WORKING if row.name in active)
 
     def of_phase(self, committed: Iterable[CommittedArtifact]) -> WorkflowOptions:
-        """Return the switches of a phase with these artifacts, after its Owner's last review."""
+        """Return the options of a phase with these artifacts, after its Owner's last review."""
         valid = [artifact for artifact in committed if artifact.valid]
         reviews = (each for each in valid if each.place.artifact.kind == _REVIEW)
         lines = [line for review in reviews for line in review.lines]
@@ -433,228 +433,6 @@ def all_present(lines: Iterable[Mapping[str, Any]], key: str) -> bool:
     return bool(listed) and all(line.get(key) for line in listed)
 
 
-class PlanStanding(StrEnum):
-    """Progress of a plan."""
-
-    PENDING = "pending"
-    """No summary yet, no task committed."""
-    RUNNING = "running"
-    """At least one task is committed."""
-    CLAIMED = "claimed"
-    """The summary says complete, the evidence does not."""
-    COMPLETE = "complete"
-    PARTIAL = "partial"
-    """The summary says partial."""
-    FAILED = "failed"
-    """The summary says failed."""
-
-
-class TaskProgress(NamedTuple):
-    """One task of a plan."""
-
-    ref: TaskRef
-    action: str
-    commit: str
-    """The commit whose subject names it; empty while there is none."""
-    layer: int
-    """Tasks of one layer can be done in parallel; layer 1 depends on nothing. 0: a cycle."""
-
-
-class PlanStatus(NamedTuple):
-    """One plan and its evidence."""
-
-    id: PlanId
-    department: Dept
-    title: str
-    wave: float
-    standing: PlanStanding
-    tasks: tuple[TaskProgress, ...]
-    missing: tuple[str, ...]
-    """What a claim lacks, one sentence each."""
-    blocked_by: tuple[str, ...]
-    """Plans that must be complete first and are not."""
-    commit: str
-    """The commit of the plan file."""
-
-    @property
-    def is_done(self) -> bool:
-        """Whether no more work on it is needed."""
-        return self.standing is PlanStanding.COMPLETE
-
-
-def plan_progress(facts: PhaseFacts, department: Dept | None = None) -> tuple[PlanStatus, ...]:
-    """Return the progress of each plan of the phase, ordered by id."""
-    every = facts.ask(_list_plan_statuses)
-    if department is None:
-        return every
-    return tuple(status for status in every if status.department == department)
-
-
-def _list_plan_statuses(facts: PhaseFacts) -> tuple[PlanStatus, ...]:
-    standing = {(plan.department, str(plan.id)): _standing(facts, plan) for plan in facts.plans}
-    return tuple(
-        PlanStatus(
-            id=plan.id,
-            department=plan.department,
-            title=plan.title,
-            wave=plan.wave,
-            standing=standing[plan.department, str(plan.id)][0],
-            tasks=_tasks(facts, plan),
-            missing=standing[plan.department, str(plan.id)][1],
-            blocked_by=_blockers(facts, plan, standing),
-            commit=plan.commit,
-        )
-        for plan in plans_of(facts)
-    )
-
-
-def layers(tasks: Mapping[str, tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
-    """Return task ids in layers that can be done in parallel, in file order; empty for a cycle.
-
-    Unknown dependencies are ignored.
-    """
-    order = {name: position for position, name in enumerate(tasks)}
-    graph = TopologicalSorter(
-        {name: [need for need in needs if need in tasks] for name, needs in tasks.items()}
-    )
-    ready_layers = []
-    try:
-        graph.prepare()
-    except CycleError:
-        return ()
-    while graph.is_active():
-        ready = sorted(graph.get_ready(), key=order.__getitem__)
-        ready_layers.append(tuple(ready))
-        graph.done(*ready)
-    return tuple(ready_layers)
-
-
-def _tasks(facts: PhaseFacts, plan: Plan) -> tuple[TaskProgress, ...]:
-    named = {str(task.get("id")): texts(task.get("td")) for task in plan.tasks}
-    layer_of = {name: number for number, layer in enumerate(layers(named), 1) for name in layer}
-    tasks = []
-    for task in plan.tasks:
-        ref = TaskRef.parse(f"{plan.id}/{task.get('id')}")
-        if ref:
-            layer = layer_of.get(str(task.get("id")), 0)
-            commit = commit_of_task(facts, plan, task)
-            tasks.append(TaskProgress(ref, str(task.get("a", "")), commit, layer))
-    return tuple(tasks)
-
-
-def commit_of_task(facts: PhaseFacts, plan: Plan, task: Mapping[str, Any]) -> str:
-    """Return the commit that completed a task; empty while there is none.
-
-    A task whose files are artifacts, as in UI/UX, is completed by the commits of these.
-    """
-    named = facts.task_commits.get(key_of_task(facts.plans, plan, str(task.get("id"))), "")
-    files = paths_in(task.get("f"))
-    if named or not files:
-        return named
-    committed = facts.ask(_map_valid_by_path)
-    made = [committed.get(path) for path in files]
-    return made[-1].commit if all(made) and made[-1] else ""
-
-
-def key_of_task(plans: Iterable[Plan], plan: Plan, task: str) -> str:
-    """Return the key of a task in `PhaseFacts.task_commits`."""
-    return f"{plan.department} " * shares_number(plans, plan) + f"{plan.id}/{task}"
-
-
-def shares_number(plans: Iterable[Plan], plan: Plan | PlanStatus) -> bool:
-    """Return whether another department has a plan of the same number."""
-    return any(each.id == plan.id and each.department != plan.department for each in plans)
-
-
-def _map_valid_by_path(facts: PhaseFacts) -> Mapping[str, CommittedArtifact]:
-    return {artifact.place.path: artifact for artifact in facts.committed if artifact.valid}
-
-
-def _blockers(
-    facts: PhaseFacts,
-    plan: Plan,
-    standing: Mapping[tuple[Dept, str], tuple[PlanStanding, tuple[str, ...]]],
-) -> tuple[str, ...]:
-    """Return the plans that a plan waits for; where two share a number, its own department's."""
-    by_name: dict[str, list[PlanStanding]] = {}
-    for (department, name), (how_far, _) in standing.items():
-        if department == plan.department or (plan.department, name) not in standing:
-            by_name.setdefault(name, []).append(how_far)
-    here = [
-        name
-        for name in plan.needs
-        if not by_name.get(name) or set(by_name[name]) != {PlanStanding.COMPLETE}
-    ]
-    elsewhere = [
-        name
-        for item in plan.foreign
-        if not facts.earlier_plans.get(name := f"{item.get('p')}-{item.get('n')}", False)
-    ]
-    return (*here, *elsewhere)
-
-
-def _standing(facts: PhaseFacts, plan: Plan) -> tuple[PlanStanding, tuple[str, ...]]:
-    summaries = facts.of_kind("summary", plan.department)
-    committed = next((s for s in summaries if s.place.plan == plan.id and s.lines), None)
-    if committed is None:
-        started = any(commit_of_task(facts, plan, task) for task in plan.tasks)
-        return (PlanStanding.RUNNING if started else PlanStanding.PENDING), ()
-    summary = committed.lines[0]
-    if summary.get("s") != "complete":
-        return (PlanStanding.FAILED if summary.get("s") == "failed" else PlanStanding.PARTIAL), ()
-    missing = (*_find_later_tasks(facts, plan, committed), *_lacking(facts, plan, summary))
-    return (PlanStanding.CLAIMED if missing else PlanStanding.COMPLETE), missing
-
-
-def _find_later_tasks(facts: PhaseFacts, plan: Plan, summary: CommittedArtifact) -> Iterator[str]:
-    """Yield the tasks that the plan has only since after its summary: more of them, or others in
-    the place of those that the summary's commits name.
-    """
-    if summary.position == NOWHERE or not facts.is_later(plan.position, summary.position):
-        return
-    total = summary.lines[0].get("tt")
-    if isinstance(total, int) and len(plan.tasks) > total:
-        yield (
-            f"plan {plan.id} has {len(plan.tasks)} tasks since {plan.commit[:SHORT]}, "
-            f"the summary counts {total}"
-        )
-        return
-    ids = {f"{plan.id}/{task.get('id')}" for task in plan.tasks}
-    commits = (facts.commits.get(name) for name in texts(summary.lines[0].get("ch")))
-    purposes = (purpose_of(commit.subject) for commit in commits if commit)
-    named = {str(each.task) for each in purposes if each and each.task and each.plan == plan.id}
-    for task in plan.tasks if named - ids else ():
-        if not commit_of_task(facts, plan, task):
-            yield f"task {plan.id}/{task.get('id')} has no commit since {plan.commit[:SHORT]}"
-
-
-def _lacking(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the evidence that a summary which says complete lacks."""
-    done, total = summary.get("tc"), summary.get("tt")
-    if done != total:
-        yield f"the summary counts {done} of {total} tasks"
-    hashes = texts(summary.get("ch"))
-    if not hashes:
-        yield "the summary names no commit"
-    yield from (
-        f"commit {name} is not on this branch" for name in hashes if name not in facts.commits
-    )
-    if touches_nothing(facts, plan, summary):
-        yield f"none of its commits touches a file of plan {plan.id}"
-    for task in plan.tasks:
-        name = str(task.get("id"))
-        if by := facts.undone.get(key_of_task(facts.plans, plan, name)):
-            yield f"task {plan.id}/{name} was reverted by {by[:SHORT]}"
-    yield from _test_doubts(facts, plan, summary)
-
-
-def touches_nothing(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> bool:
-    """Return whether the commits named by a summary exist but none touches its plan."""
-    commits = (facts.commits.get(name) for name in texts(summary.get("ch")))
-    touched = {path for commit in commits if commit for path in commit.files}
-    return bool(plan.files and touched) and not touches(plan.files, touched)
-
-
 def touches(wanted: Set[str], touched: Set[str]) -> bool:
     """Return whether a changed path is one of the wanted files or lies below a wanted directory."""
     return any(
@@ -662,212 +440,3 @@ def touches(wanted: Set[str], touched: Set[str]) -> bool:
         for file in wanted
         for path in touched
     )
-
-
-def _test_doubts(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> Iterator[str]:
-    """Yield where the summary's claims about tests contradict the recorded results."""
-    results = [
-        line
-        for line in facts.lines_of("test-results", plan.department)
-        if line.get("plan") == str(plan.id)
-    ]
-    green = [line for line in results if line.get("phase") == "green"]
-    if any(line.get("fl") for line in green[-1:]):
-        yield f"test-results of plan {plan.id} end with {green[-1]['fl']} failing"
-    if summary.get("tst") == "red_green" and results and not green:
-        yield "the summary says red_green, test-results have no green run"
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """One line of the evidence that says FAIL."""
-
-    step: str
-    """Key of the step that it is evidence of."""
-    what: str
-    file: str
-    line: int
-    is_contradiction: bool = False
-    """It says something else, which the evidence in the same file contradicts."""
-
-    def __str__(self) -> str:
-        return self.what
-
-
-OWNERS_DECISION = "owner"
-"""Pseudo-step for the Owner's decision on the phase as a whole."""
-POST_PHASE = "post-phase"
-"""Pseudo-step for the QA gate after the phase's plans."""
-
-_VERDICTS = (
-    ("qa", "verification", "verification says FAIL"),
-    ("qa", "qa-code", "qa-code says FAIL"),
-    ("security", "security-audit", "security says FAIL: the user decides"),
-)
-"""Key of the step, kind of its verdict, and the text that reports its failure."""
-STEP_OF_VERDICT: Mapping[str, str] = {kind: step for step, kind, _ in _VERDICTS}
-
-
-def withdrawn_from(facts: PhaseFacts, step: str, department: Dept | None = None) -> Iterator[str]:
-    """Yield what spoke against a step and was taken off the branch, with nothing in its place."""
-    for artifact in facts.withdrawn:
-        if artifact.step == step and department in (None, artifact.department):
-            again = "judged" if step in STEP_OF_VERDICT.values() else "written"
-            yield f"{artifact.name} said {artifact.said} and was withdrawn: it is {again} again"
-
-
-def failures_of(
-    facts: PhaseFacts, step: str = "", department: Dept | None = None
-) -> Iterator[Failure]:
-    """Yield the failures of one step or of the whole phase, of one department or of all."""
-    for key, kind, what in _VERDICTS:
-        for artifact in facts.of_kind(kind, department) if step in ("", key) else ():
-            for number, line in enumerate(artifact.lines, 1):
-                if line.get("r") == "FAIL":
-                    yield Failure(key, what, artifact.place.name, number)
-            for contradiction in contradictions_in(facts, artifact):
-                sentence, at = f"{kind}: {contradiction.what}", contradiction.position + 1
-                yield Failure(key, sentence, artifact.place.name, at, is_contradiction=True)
-    if step in ("", "integration_gate"):
-        yield from _integration(facts)
-    if not step:
-        yield from failing_tests(facts)
-        yield from _find_owner_hold(facts)
-
-
-def contradictions_in(facts: PhaseFacts, artifact: CommittedArtifact) -> Iterator[Contradicted]:
-    """Yield what a verdict says against itself, unless it was signed off."""
-    if not facts.is_signed(artifact.position):
-        yield from contradicted(artifact.place.artifact.kind, artifact.lines)
-
-
-_RESTED_ON = frozenset({
-    "critique", "research", "plan", "test-plan", "summary", "test-results", "code-review",
-    "verification", "qa-code", "qa-gate-results", "security-audit", "integration-gate-result",
-    "po-qa-verdict", "owner-signoff", "dept-handoff", "decisions", "escalation",
-})  # fmt: skip
-"""Kinds that may say what holds a phase: one that cannot be read may say so as well."""
-
-
-def find_unreadable(
-    facts: PhaseFacts, step: str | None = None, department: Dept | None = None
-) -> Iterator[ArtifactPath]:
-    """Yield what the branch has and nobody can read, of one step (empty: of none) or of all.
-
-    `department`: whose; None for all. What such a file says is not known, so it holds what rests
-    on it, as a file that is not there does not. What was there at the sign-off is signed.
-    """
-    for artifact in sorted(facts.ask(_find_invalid), key=lambda each: each.place.path):
-        place = artifact.place
-        if place.phase is None or place.artifact.kind not in _RESTED_ON:
-            continue
-        if facts.is_signed(artifact.position):
-            continue
-        if step in (None, place.artifact.step) and department in (None, place.department):
-            yield place
-
-
-def _find_invalid(facts: PhaseFacts) -> tuple[CommittedArtifact, ...]:
-    return tuple(artifact for artifact in facts.committed if not artifact.valid)
-
-
-def find_holding(facts: PhaseFacts) -> Iterator[CommittedArtifact]:
-    """Yield the artifacts that hold what rests on them, as they cannot be read or contradict
-    themselves.
-    """
-    paths = {place.path for place in find_unreadable(facts)}
-    for artifact in facts.committed:
-        if artifact.place.path in paths or (
-            artifact.valid and any(contradictions_in(facts, artifact))
-        ):
-            yield artifact
-
-
-def unreadable(
-    facts: PhaseFacts, step: str | None = None, department: Dept | None = None
-) -> Iterator[str]:
-    """Yield the same in words."""
-    for place in find_unreadable(facts, step, department):
-        yield (
-            f"{place.name} is on the branch and cannot be read: 'yolo-fs validate {place.path}' "
-            "says why"
-        )
-
-
-def _integration(facts: PhaseFacts) -> Iterator[Failure]:
-    """Yield the failure of the last result, which replaces the earlier ones."""
-    for artifact in facts.of_kind("integration-gate-result"):
-        last = artifact._replace(lines=artifact.lines[-1:])
-        says = [f": {contradiction.what}" for contradiction in contradictions_in(facts, last)]
-        if any(line.get("r") == "FAIL" for line in last.lines):
-            says.append(" says FAIL")
-        for sentence in says:
-            what = f"the integration gate{sentence}"
-            yield Failure("integration_gate", what, artifact.place.name, len(artifact.lines))
-
-
-def _find_owner_hold(facts: PhaseFacts) -> Iterator[Failure]:
-    """The Owner's last word holds the phase, and a SHIP those departments that it leaves out; it
-    opens nothing that the evidence closes. Where a Product Owner is asked, the delivery tells of
-    whom it leaves out.
-    """
-    for artifact in facts.of_kind("owner-signoff"):
-        last = artifact.lines[-1] if artifact.lines else {}
-        if last.get("decision") == Decision.HOLD:
-            notes = safe(str(last.get("notes") or "without a reason"))
-            what = f"the Owner says HOLD: {notes}"
-            yield Failure(OWNERS_DECISION, what, artifact.place.name, len(artifact.lines))
-        elif last and not facts.options.config.po.enabled and (what := _leaves_out(facts, last)):
-            yield Failure(OWNERS_DECISION, what, artifact.place.name, len(artifact.lines))
-    for sentence in withdrawn_from(facts, OWNERS_DECISION):
-        yield Failure(OWNERS_DECISION, sentence, SIGN_OFF, 0)
-
-
-def _leaves_out(facts: PhaseFacts, signoff: Mapping[str, Any]) -> str:
-    """Return whom the Owner does not approve, in words; empty where nobody is left out."""
-    if not facts.options.several_departments:
-        return ""
-    approved = texts(signoff.get("departments_approved"))
-    missing = [
-        department.value for department in facts.options.departments if department not in approved
-    ]
-    return f"{SIGN_OFF} does not approve {', '.join(missing)}" if missing else ""
-
-
-SIGN_OFF = "owner-signoff.jsonl"
-
-
-def owner_lacks(facts: PhaseFacts) -> str:
-    """Return what the Owner's delivery lacks after the Product Owner's approval; empty if nothing.
-
-    Only a phase of several departments needs it: with one department, the Owner is go.md.
-    """
-    if not facts.options.several_departments:
-        return ""
-    signed = next(reversed(facts.of_kind("owner-signoff")), None)
-    if signed is None or not signed.lines:
-        return f"no {SIGN_OFF}"
-    last = signed.lines[-1]
-    if last.get("decision") != Decision.SHIP:
-        return f"the Owner says {last.get('decision')}"
-    if left_out := _leaves_out(facts, last):
-        return left_out
-    if signed.position != NOWHERE and any(
-        facts.is_later(verdict.position, signed.position)
-        for verdict in facts.of_kind("po-qa-verdict")
-    ):
-        return f"{SIGN_OFF} is older than po-qa-verdict.jsonl"
-    return ""
-
-
-def failing_tests(facts: PhaseFacts) -> Iterator[Failure]:
-    """Yield each plan whose last run of tests failed."""
-    last_run = {
-        (artifact.place.department, line.get("plan")): (artifact.place.name, number, line)
-        for artifact in facts.of_kind("test-results")
-        for number, line in enumerate(artifact.lines, 1)
-    }
-    for (_, plan), (name, number, line) in last_run.items():
-        if line.get("fl"):
-            what = f"{line['fl']} tests of plan {plan} fail"
-            yield Failure("implementation", what, name, number)

@@ -13,7 +13,8 @@ from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, phase_folder_of
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Fault, Finding, Level, Reason, shortened
 from yolo_fs.core.timestamps import moment
-from yolo_fs.evidence.facts import CommittedArtifact, PhaseFacts, plan_progress, texts
+from yolo_fs.evidence.facts import CommittedArtifact, PhaseFacts, texts
+from yolo_fs.evidence.plan_status import plan_progress
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 
 _Line = Mapping[str, Any]

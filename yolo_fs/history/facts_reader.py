@@ -19,12 +19,11 @@ from yolo_fs.evidence.facts import (
     Version,
     Withdrawn,
     WorkflowOptions,
-    commit_of_task,
     plans_in,
     plans_of,
-    shares_number,
 )
 from yolo_fs.evidence.judged import JUDGED_BY, is_any_older
+from yolo_fs.evidence.plan_status import commit_of_task, shares_number
 from yolo_fs.git.repository import Repository
 from yolo_fs.handoffs.contents import PHASE_HANDOFF, handoff_into
 from yolo_fs.history.artifact_reader import ArtifactReader

@@ -14,14 +14,13 @@ from yolo_fs.evidence.facts import (
     SourceCommit,
     Work,
     WorkflowOptions,
-    key_of_task,
     paths_in,
     plans_in,
-    shares_number,
     texts,
     touches,
 )
 from yolo_fs.evidence.judged import JUDGED_BY
+from yolo_fs.evidence.plan_status import key_of_task, shares_number
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.derived import DerivedValues
 from yolo_fs.history.index import HistoryIndex, IndexedCommit, plan_in

@@ -22,12 +22,12 @@ from yolo_fs.evidence.facts import (
     PhaseFacts,
     Plan,
     Version,
-    owner_lacks,
     paths_in,
     plans_of,
     texts,
     touches,
 )
+from yolo_fs.evidence.failures import owner_lacks
 from yolo_fs.evidence.judged import came_later, later_than
 from yolo_fs.loops.facts import DecidedFact, Loop, LoopFacts, LoopProgress, Metrics, loop_facts
 from yolo_fs.protocol.decisions import ACCEPT, ACCEPT_RISK

@@ -16,7 +16,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.artifacts.naming import purpose_of
-from yolo_fs.evidence.facts import PlanStanding, SourceCommit
+from yolo_fs.evidence.facts import SourceCommit
+from yolo_fs.evidence.plan_status import PlanStanding
 from yolo_fs.git.history import main_line
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader

@@ -14,7 +14,9 @@ from yolo_fs.artifacts.table import ARTIFACTS, Artifact, by_kind
 from yolo_fs.authority.actors import find_actor, mode_of, name_at_work
 from yolo_fs.authority.writers import producers_of, writer_for
 from yolo_fs.core.ids import PlanId, TaskRef, stays_inside
-from yolo_fs.evidence.facts import SIGN_OFF, paths_in, touches_nothing
+from yolo_fs.evidence.facts import paths_in
+from yolo_fs.evidence.failures import SIGN_OFF
+from yolo_fs.evidence.plan_status import touches_nothing
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import DepartmentStatus, Next, StepStanding, tasks_of_wave
 from yolo_fs.phase.turns import asked_by_gate

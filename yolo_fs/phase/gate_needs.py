@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from yolo_fs.core.reasons import errors, shortened
-from yolo_fs.evidence.facts import failing_tests
+from yolo_fs.evidence.failures import failing_tests
 from yolo_fs.phase.gate_status import GateSource, MissingEvidence
 from yolo_fs.phase.progress import StepStanding
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME

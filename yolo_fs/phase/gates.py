@@ -16,7 +16,8 @@ from typing import NamedTuple
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import safe
-from yolo_fs.evidence.facts import PhaseFacts, failures_of, unreadable
+from yolo_fs.evidence.facts import PhaseFacts
+from yolo_fs.evidence.failures import failures_of, unreadable
 from yolo_fs.phase.gate_needs import CHECKS, KINDS, NEEDS, SHOW, lacks_completion
 from yolo_fs.phase.gate_status import CheckResult, GateSource, GateStatus, MissingEvidence
 from yolo_fs.phase.progress import DepartmentStatus, StepStanding

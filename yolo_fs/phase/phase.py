@@ -14,12 +14,8 @@ from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Finding, shortened
 from yolo_fs.escalations.fold import as_committed, open_of
 from yolo_fs.escalations.log import EscalationProgress
-from yolo_fs.evidence.facts import (
-    CommittedArtifact,
-    PhaseFacts,
-    WorkflowOptions,
-    failures_of,
-)
+from yolo_fs.evidence.facts import CommittedArtifact, PhaseFacts, WorkflowOptions
+from yolo_fs.evidence.failures import failures_of
 from yolo_fs.evidence.judged import came_together, changed_after_sign_off
 from yolo_fs.handoffs.contents import faults_of_handoffs, handoff_into
 from yolo_fs.phase.gate_status import CheckResult, GateStatus

@@ -14,16 +14,10 @@ from typing import NamedTuple
 
 from yolo_fs.core.ids import SHORT, PhaseId
 from yolo_fs.core.reasons import safe
-from yolo_fs.evidence.facts import (
-    PhaseFacts,
-    PlanStanding,
-    PlanStatus,
-    contradictions_in,
-    plan_progress,
-    unreadable,
-    withdrawn_from,
-)
+from yolo_fs.evidence.facts import PhaseFacts
+from yolo_fs.evidence.failures import contradictions_in, unreadable, withdrawn_from
 from yolo_fs.evidence.judged import JUDGED_BY, came_later
+from yolo_fs.evidence.plan_status import PlanStanding, PlanStatus, plan_progress
 from yolo_fs.loops.repairs import route_of_verdict
 from yolo_fs.phase.stepgates import (
     Passed,

@@ -15,7 +15,8 @@ from yolo_fs.core.ids import SHORT, TaskRef, spelled_below
 from yolo_fs.core.reasons import hint_for_unknown, safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.escalations.log import EscalationProgress
-from yolo_fs.evidence.facts import PhaseFacts, PlanStanding, PlanStatus, TaskProgress
+from yolo_fs.evidence.facts import PhaseFacts
+from yolo_fs.evidence.plan_status import PlanStanding, PlanStatus, TaskProgress
 from yolo_fs.phase.acts import Act, act_for, describe_files
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import DepartmentStatus, Next

@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from yolo_fs.escalations.fold import open_of
-from yolo_fs.evidence.facts import (
+from yolo_fs.evidence.facts import all_present
+from yolo_fs.evidence.failures import (
     POST_PHASE,
-    PlanStanding,
-    all_present,
     failures_of,
     owner_lacks,
     unreadable,
     withdrawn_from,
 )
 from yolo_fs.evidence.judged import came_after_sign_off, came_later
+from yolo_fs.evidence.plan_status import PlanStanding
 from yolo_fs.loops.repairs import passed_without_answer, unfinished_reviews
 from yolo_fs.phase.approvals import explain_manual_qa, lack_of, owed_approval
 from yolo_fs.phase.view import SHARED_KINDS, View

@@ -14,15 +14,11 @@ from yolo_fs.artifacts.classify import place_of_name
 from yolo_fs.core.reasons import safe, shortened
 from yolo_fs.escalations.fold import open_of
 from yolo_fs.escalations.log import EscalationProgress, act_of
-from yolo_fs.evidence.facts import (
-    FETCH_LACKING,
+from yolo_fs.evidence.facts import FETCH_LACKING, PhaseFacts, paths_in, plans_of, touches
+from yolo_fs.evidence.failures import (
     OWNERS_DECISION,
-    PhaseFacts,
     failures_of,
     find_unreadable,
-    paths_in,
-    plans_of,
-    touches,
     unreadable,
     withdrawn_from,
 )

@@ -11,19 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from yolo_fs.evidence.facts import (
-    CommittedArtifact,
-    PhaseFacts,
-    Plan,
-    PlanStatus,
-    failures_of,
-    plan_progress,
-    plans_of,
-    section,
-    texts,
-    unreadable,
-    withdrawn_from,
-)
+from yolo_fs.evidence.facts import CommittedArtifact, PhaseFacts, Plan, plans_of, section, texts
+from yolo_fs.evidence.failures import failures_of, unreadable, withdrawn_from
+from yolo_fs.evidence.plan_status import PlanStatus, plan_progress
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
 from yolo_fs.protocol.workflow import COMPLEXITIES, TEAM_SIZE_BY_NAME, TEAM_SIZES, Skip, Step
 from yolo_fs.schemas.config import Config

@@ -23,16 +23,8 @@ from typing import Any
 from yolo_fs.core.ids import PlanId, TaskRef
 from yolo_fs.core.reasons import safe
 from yolo_fs.escalations.log import ENTRIES, LOG, EscalationProgress, EscalationStage
-from yolo_fs.evidence.facts import (
-    CommittedArtifact,
-    PhaseFacts,
-    Plan,
-    PlanStanding,
-    PlanStatus,
-    plans_of,
-    shares_number,
-    texts,
-)
+from yolo_fs.evidence.facts import CommittedArtifact, PhaseFacts, Plan, plans_of, texts
+from yolo_fs.evidence.plan_status import PlanStanding, PlanStatus, shares_number
 from yolo_fs.phase.gate_status import GateSource, MissingEvidence
 from yolo_fs.phase.progress import DepartmentStatus
 from yolo_fs.phase.waves import dispatched, waves

@@ -8,15 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from yolo_fs.escalations.fold import open_of
-from yolo_fs.evidence.facts import (
-    OWNERS_DECISION,
-    POST_PHASE,
-    STEP_OF_VERDICT,
-    CommittedArtifact,
-    PhaseFacts,
-    Withdrawn,
-    failing_tests,
-)
+from yolo_fs.evidence.facts import STEP_OF_VERDICT, CommittedArtifact, PhaseFacts, Withdrawn
+from yolo_fs.evidence.failures import OWNERS_DECISION, POST_PHASE, failing_tests
 from yolo_fs.phase.stepgates import post_phase_failure
 from yolo_fs.phase.view import View
 from yolo_fs.protocol.departments import Dept

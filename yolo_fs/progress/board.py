@@ -16,7 +16,8 @@ from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Finding
 from yolo_fs.core.timestamps import span
 from yolo_fs.escalations.log import as_json
-from yolo_fs.evidence.facts import PlanStatus, WorkflowOptions
+from yolo_fs.evidence.facts import WorkflowOptions
+from yolo_fs.evidence.plan_status import PlanStatus
 from yolo_fs.history.facts_reader import FactsReader, loops_of
 from yolo_fs.loops.facts import LoopProgress
 from yolo_fs.phase.acts import act_for

@@ -15,7 +15,8 @@ from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit, Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.core.timestamps import iso
-from yolo_fs.evidence.facts import PhaseFacts, WorkflowOptions, failures_of, withdrawn_from
+from yolo_fs.evidence.facts import PhaseFacts, WorkflowOptions
+from yolo_fs.evidence.failures import failures_of, withdrawn_from
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.phase import Phase, not_begun

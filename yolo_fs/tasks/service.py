@@ -22,7 +22,8 @@ from yolo_fs.core.ids import TaskRef
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.core.timestamps import iso
-from yolo_fs.evidence.facts import PhaseFacts, commit_of_task, paths_in, plans_of, texts, touches
+from yolo_fs.evidence.facts import PhaseFacts, paths_in, plans_of, texts, touches
+from yolo_fs.evidence.plan_status import commit_of_task
 from yolo_fs.git.repository import Repository
 from yolo_fs.git.runner import GitOutput, run_as_user
 from yolo_fs.history.facts_reader import FactsReader
