@@ -292,7 +292,7 @@ def _verb_of(words: Sequence[bytes]) -> bytes:
 def _is_committing(root: str) -> bool:
     """Return whether a `git commit` runs whose work tree is `root`."""
     return any(
-        b"commit" in words
+        _verb_of(words) == b"commit"
         and f"{working_folder(pid)}/".startswith(f"{root}/")
         and not _is_tidying(int(pid))
         for pid, words in _find_git_processes()
