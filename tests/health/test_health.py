@@ -13,6 +13,9 @@ from tests.e2e.daemon import until
 from tests.health.ground import Ground
 from tests.health.troubles import NO_TROUBLES, TROUBLES, Trouble, question
 from yolo_fs.core.reasons import Reason
+from yolo_fs.daemon.follower import Follower
+from yolo_fs.git.repository import Repository
+from yolo_fs.observer.waiting import InboxWatcher
 
 DESKTOP = "started from the desktop"
 """Doctor's hint that a host may not find the command; true of this machine, whatever the team does."""
@@ -49,6 +52,16 @@ def test_a_trouble_is_told_by_every_surface_until_it_ends(ground: Ground, troubl
             lambda: all_surfaces - surfaces_that_tell(ground, words), f"silent on {words}"
         )
     wait_until_none(lambda: surfaces_that_tell(ground, words), f"still tell {words}")
+
+
+def test_what_the_daemon_tells_of_files_ends_with_its_own_next_report(ground: Ground) -> None:
+    """The observer looks once a rescan, and would name for that long what is committed by now."""
+    with TROUBLES["torn JSON"](ground), Repository(str(ground.root)) as repository:
+        silent = {"status line"}
+        wait_until_none(lambda: silent - surfaces_that_tell(ground, "json_parse_error"), "silent")
+        waiting = InboxWatcher(repository, Follower(repository, lambda *_: None, lambda _: None))
+        waiting.look_at_health()
+        assert waiting.standing == []
 
 
 def test_a_question_to_the_user_is_told_wherever_people_and_agents_look(ground: Ground) -> None:

@@ -40,6 +40,8 @@ class InboxWatcher:
         self._settings = follower.settings
         self._machines: TeamObserver | None = None
         self._standing: tuple[Finding, ...] = ()
+        self._told_by_daemon: tuple[Finding, ...] = ()
+        """Those of them that are in the daemon's own report, and end with it."""
         self._before: frozenset[tuple[str, str]] = frozenset()
         """Kind and id of the items of the last look."""
         self._basis: object = None
@@ -51,12 +53,16 @@ class InboxWatcher:
 
     @property
     def standing(self) -> list[str]:
-        """Reasons of the lasting troubles that only somebody else can resolve."""
-        return [finding.reason.value for finding in self._standing]
+        """Reasons of the lasting troubles that only somebody else can resolve, and that the daemon
+        does not tell itself.
+        """
+        told = self._told_by_daemon
+        return [finding.reason.value for finding in self._standing if finding not in told]
 
     def look_at_health(self) -> float:
         """Look for lasting troubles, and return the seconds until the next look."""
         self._standing = tuple(standing_troubles(self._repository, OF_A_PERSON))
+        self._told_by_daemon = health(self._repository).stuck
         return self._follower.settings.policy.rescan_s
 
     def look(self) -> float:
