@@ -254,6 +254,14 @@ def linked(path: str) -> Trouble:
 
 
 @contextmanager
+def tree_gone(ground: Ground) -> Iterator[str]:
+    aside = ground.root.parent / "aside"
+    (ground.root / PLANNING).rename(aside)
+    yield "not_initialised"
+    aside.rename(ground.root / PLANNING)
+
+
+@contextmanager
 def disk_full(ground: Ground) -> Iterator[str]:
     """The git directory is on a small file system, which is filled up to the last byte."""
     ground.daemon.stop()
@@ -421,6 +429,7 @@ TROUBLES: dict[str, Trouble] = {
     "automatic commits off": no_auto_commit,
     "a planning tree in a package": nested_tree,
     "a plan outside the planning tree": misplaced_plan,
+    "the planning tree is gone": tree_gone,
     "the planning tree is a link": linked(PLANNING),
     "a phase is a link": linked(FOLDER),
     "torn configuration": changed(CONFIG, lambda _: b"{torn", "bad_config"),

@@ -354,9 +354,12 @@ def _has_own_roots(root: str) -> bool:
 
 
 def _begins(payload: Question, cwd: str, root: str) -> bool:
-    """Return whether a session gets its brief; this also settles one due after a compaction."""
+    """Return whether a session gets its brief; this also settles one due after a compaction.
+
+    Where yolo_fs was at work and the planning tree is gone, the brief says so.
+    """
     _was_compacted(payload, cwd, root)
-    return has_tree(root)
+    return has_tree(root) or os.path.isdir(own_folder(root))
 
 
 def _is_compacted(payload: Question, _cwd: str, root: str) -> bool:

@@ -116,7 +116,8 @@ def resume(
 
     From files and git alone, with or without a daemon. If the text does not fit the budget, whole
     sections are left out, the least important first. The same state gives the same bytes. Always
-    exits 0; prints nothing in a repository without a planning tree.
+    exits 0; prints nothing in a repository without a planning tree, unless HEAD has one that was
+    in use here and is gone.
     """
     payload = _said_by_host() if form in _HOOKS else {}
     start = (

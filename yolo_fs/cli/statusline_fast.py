@@ -12,7 +12,7 @@ import stat
 import sys
 import time
 
-from yolo_fs.cli.hook_question import PLANNING
+from yolo_fs.cli.hook_question import PLANNING, find_root
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.system.warm_path import find_storage_fault, own_folder
 
@@ -50,9 +50,10 @@ def _print(text: str) -> None:
 
 def line(start: str) -> str:
     """Return the state of the team of a work tree; empty where yolo_fs is not in use."""
-    root = _root(os.path.realpath(start))
+    folder = os.path.realpath(start)
+    root = _root(folder)
     if not root:
-        return ""
+        return _line_without_tree(find_root(folder))
     health = _health(root)
     if not _is_alive(health):
         headline = str(health.get("headline"))
@@ -62,9 +63,7 @@ def line(start: str) -> str:
     troubles = [f"{health[key]} {key}" for key in ("held", "rejected") if health.get(key)]
     reasons = _reasons_in_the_way(health)
     if reasons:
-        more = f" +{len(reasons) - MOST_REASONS}" if len(reasons) > MOST_REASONS else ""
-        named = ", ".join(reasons[:MOST_REASONS])
-        troubles.append(f"{len(reasons)} in the way: {named}{more} (yolo-fs doctor)")
+        troubles.append(_in_the_way(reasons))
     if _stands_still(health):
         troubles.append(_why_nothing_is_told(own_folder(root)))
     after = [*troubles, *(["degraded"] if health.get("degraded") else [])]
@@ -73,6 +72,18 @@ def line(start: str) -> str:
     before = [*_parts_of_people(health, spare)]
     headline = _fitted(headline, _room_beside(*before, "", *after))
     return _printable(f"yolo-fs: {' | '.join((*before, headline, *after))}")
+
+
+def _line_without_tree(root: str) -> str:
+    """Return what is in the way where a daemon runs and the planning tree is gone; else nothing."""
+    health = _health(root) if root else {}
+    reasons = _reasons_in_the_way(health) if _is_alive(health) else []
+    return _printable(f"yolo-fs: {_in_the_way(reasons)}") if reasons else ""
+
+
+def _in_the_way(reasons: Sequence[str]) -> str:
+    more = f" +{len(reasons) - MOST_REASONS}" if len(reasons) > MOST_REASONS else ""
+    return f"{len(reasons)} in the way: {', '.join(reasons[:MOST_REASONS])}{more} (yolo-fs doctor)"
 
 
 def _room_beside(*parts: str) -> int:

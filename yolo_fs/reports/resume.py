@@ -33,7 +33,7 @@ from yolo_fs.scanning.scanner import Scanner
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.team.overview import TeamObserver
 from yolo_fs.workspace.planning_tree import find_phase, folder_of, phases_in
-from yolo_fs.workspace.settings import Settings, load
+from yolo_fs.workspace.settings import Settings, left_out, load
 
 _Answer = TypeVar("_Answer")
 _Seen = tuple[dict[str, Verdict], Head, Reason | None]
@@ -43,6 +43,8 @@ def resume(
     start: str, asker: Audience = Audience(), phase: str = "", *, keep: bool = True
 ) -> Brief:
     """Return the brief of the work tree that `start` lies in; empty where no protocol is in use.
+
+    Where one was, and its planning tree is gone although HEAD has it, the brief says so.
 
     `phase`: one phase alone, by number, slug or directory name. `keep`: keep what was read of the
     log for the next process, and recompile the contexts that exist.
@@ -57,7 +59,8 @@ def resume(
         return _report_blind(error, asker) if is_ours else ()
     with repository:
         if not os.path.isdir(os.path.join(repository.root, PLANNING_ROOT)):
-            return ()
+            gone = left_out(repository.root) if os.path.isdir(repository.own_dir) else None
+            return _report_blind(gone, asker) if gone else ()
         chosen = find_phase(repository.root, phase) if phase else None
         asker = asker._replace(below=folder_of(start, repository.root))
         try:
