@@ -234,6 +234,14 @@ def nested_tree(ground: Ground) -> Iterator[str]:
 
 
 @contextmanager
+def shared_number(ground: Ground) -> Iterator[str]:
+    other = ground.root / PLANNING / "phases/01-other"
+    other.mkdir()
+    yield "duplicate_id"
+    other.rmdir()
+
+
+@contextmanager
 def misplaced_plan(ground: Ground) -> Iterator[str]:
     path = ground.root / "lib/01-07.plan.jsonl"
     path.parent.mkdir()
@@ -429,6 +437,7 @@ TROUBLES: dict[str, Trouble] = {
     "automatic commits off": no_auto_commit,
     "a planning tree in a package": nested_tree,
     "a plan outside the planning tree": misplaced_plan,
+    "two phases of one number": shared_number,
     "the planning tree is gone": tree_gone,
     "the planning tree is a link": linked(PLANNING),
     "a phase is a link": linked(FOLDER),

@@ -50,6 +50,7 @@ from yolo_fs.team.merge_driver import DRIVER
 from yolo_fs.team.merge_driver import examine as examine_driver
 from yolo_fs.team.overview import TeamObserver
 from yolo_fs.workspace.own_files import INDEX, NOT_OF_THE_FILE, lock_path, own_files, refuse_unsafe
+from yolo_fs.workspace.planning_tree import doubled_phases
 from yolo_fs.workspace.settings import CONFIG, configured, load, not_initialised, user_config_path
 
 _LEAST_BYTES = 1 << 20
@@ -170,6 +171,12 @@ def _check_nested_trees(repository: Repository) -> Iterable[Finding]:
 def _check_misplaced(repository: Repository) -> Iterable[Finding]:
     """Return a warning of each artifact of a plan outside the planning tree."""
     return find_misplaced(repository, EVERYWHERE)
+
+
+def _check_phase_numbers(repository: Repository) -> Iterator[Finding]:
+    """Yield the phases that share a number, which nobody can sign off."""
+    for finding in doubled_phases(repository.root):
+        yield replace(finding, level=Level.WARNING)
 
 
 def _check_near_root(repository: Repository) -> Iterator[Finding]:
@@ -531,15 +538,15 @@ def _commit(repository: Repository) -> Iterable[Finding]:
 
 LOOKS: tuple[Look, ...] = (
     _check_git_version, _check_safety, _check_file_system, _check_planning_tree, _check_beginning,
-    _check_nested_trees, _check_misplaced, _configuration, _check_command_settings,
-    _check_ignored_settings, _branch, _check_history, _check_locks,
+    _check_nested_trees, _check_phase_numbers, _check_misplaced, _configuration,
+    _check_command_settings, _check_ignored_settings, _branch, _check_history, _check_locks,
     _index, _check_leftovers, _check_own_files, _check_artifacts, _names, _team, _merge_driver,
     _claims, _check_storage, _clock, _check_hooks_fully, _commit, _daemon,
 )  # fmt: skip
 HEALTH: tuple[Look, ...] = (
-    _check_safety, _check_planning_tree, _check_near_root, _check_storage, _check_command_settings,
-    _check_ignored_settings, _check_locks, _check_durable_files, _hooks, _hosts, _merge_driver,
-    _claims, _check_stuck_files, _check_running_daemon,
+    _check_safety, _check_planning_tree, _check_phase_numbers, _check_near_root, _check_storage,
+    _check_command_settings, _check_ignored_settings, _check_locks, _check_durable_files, _hooks,
+    _hosts, _merge_driver, _claims, _check_stuck_files, _check_running_daemon,
 )  # fmt: skip
 """Checks for what blocks a commit, a hook or a notification until it is repaired.
 An obstacle such as a merge, and what the team waits for, are shown by each surface itself.

@@ -62,7 +62,6 @@ from yolo_fs.system.files import (
     read,
 )
 from yolo_fs.workspace.own_files import lock_path
-from yolo_fs.workspace.planning_tree import doubled_phases
 from yolo_fs.workspace.settings import Settings
 
 
@@ -262,10 +261,9 @@ def _misnamed_among(
 ) -> Iterator[Finding]:
     """Yield the findings about misnamed and misplaced entries of some folders.
 
-    They are about names that almost match an artifact's, documents of the product workflow, which
-    lie beside its handoffs, and numbers that several phases have.
+    They are about names that almost match an artifact's, and documents of the product workflow,
+    which lie beside its handoffs.
     """
-    yield from doubled_phases(root)
     beside: Sequence[FileEntry] = ()
     if HANDOFF_FOLDER in folders:
         with FolderReader(root) as reader:

@@ -81,7 +81,7 @@ def doubled_phases(root: str) -> Iterator[Finding]:
                 message=f"{first} has number {number} as well: a commit that names a plan or a "
                 "task of it counts where it changes that plan's files, and a sign-off for neither",
                 expected="a number that no other phase has",
-                hint=f"Give it another: git mv {path} {PLANNING_ROOT}/phases/NN-{phase.slug}, "
+                hint=f"Give it another: 'git mv {path} {PLANNING_ROOT}/phases/NN-{phase.slug}', "
                 "then the new number in its plans and their names.",
             )
 
