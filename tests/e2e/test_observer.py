@@ -28,6 +28,7 @@ import yolo_fs
 from tests.e2e.artifacts import PLANNING, artifact
 from tests.e2e.daemon import Daemon, descendants, until
 from tests.e2e.repo import DEADLINE_S, Repo
+from yolo_fs.cli import statusline_fast
 from yolo_fs.observer.answers import ANSWERED
 from yolo_fs.protocol.verbs import OWN_VERB_BY_NAME
 from yolo_fs.system import IS_LINUX
@@ -315,6 +316,30 @@ def test_a_path_longer_than_an_address_is_answered_too(
     del repo.env[COLD]
     start(repo)
     wait_for_answers(repo)
+
+
+def test_an_observer_that_cannot_be_asked_follows_the_branch_until_it_can(
+    repo: Repo, start: Start
+) -> None:
+    """Such as on a disk that was full at the start."""
+    del repo.env[COLD]
+    in_the_way = repo.git_dir / "yolo-fs" / SOCKET
+    in_the_way.mkdir(mode=0o700, parents=True)
+    in_the_way.parent.chmod(0o700)
+    daemon = start(repo)
+    before = observer_of(repo)
+    until(lambda: [*in_the_way.parent.glob(f"{SOCKET}.*")] != [], "it has tried to be asked")
+    written = artifact("plan", 0)
+    repo.write(written)
+    daemon.wait_committed([written])
+    until(
+        lambda: "critique" in statusline_fast.line(str(repo.root)),
+        "what follows from the branch is told",
+    )
+    assert ask(repo, ["status"])[0] == MISSED
+    in_the_way.rmdir()
+    wait_for_answers(repo)
+    assert observer_of(repo) == before
 
 
 def test_a_worker_that_ends_or_hangs_holds_up_nobody_else(observed: Repo) -> None:

@@ -179,7 +179,7 @@ class Switchboard:
         self._serve = serve
         self._stamp, self._seen = _stamp(), _read_quick_stamp()
         self._stamped_s = time.monotonic()
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener: socket.socket | None = None
         self._selector = selectors.DefaultSelector()
         self._clients: dict[int, Client] = {}
         self._waiting: deque[Client] = deque()
@@ -187,7 +187,8 @@ class Switchboard:
         self._workers: list[ObserverWorker] = []
         self._looked_s = 0.0
         self._stopped: set[int] = set()
-        self._is_listening = False
+        self._has_read = False
+        """Whether a worker has read the branch."""
         self._asked_s = time.monotonic()
         self._answered_s = 0.0
         self._follows: list[ObserverWorker] = []
@@ -210,8 +211,8 @@ class Switchboard:
         for key, _ in self._selector.select(self._sleep_s()):
             if key.fileobj == self._lifeline:
                 return False
-            if key.fileobj is self._listener:
-                self._accept_client()
+            if self._listener is not None and key.fileobj is self._listener:
+                self._accept_client(self._listener)
             elif isinstance(key.data, ObserverWorker):
                 self._hear_worker(key.data)
             else:
@@ -234,9 +235,9 @@ class Switchboard:
     def _free(self) -> ObserverWorker | None:
         return next((worker for worker in self._workers if worker.began_s is None), None)
 
-    def _accept_client(self) -> None:
+    def _accept_client(self, listener: socket.socket) -> None:
         with contextlib.suppress(OSError):
-            connection, _ = self._listener.accept()
+            connection, _ = listener.accept()
             if not _may_ask(connection):
                 connection.close()
                 return
@@ -295,8 +296,7 @@ class Switchboard:
         client = worker.client
         answer = worker.taken() if worker.began_s is not None else None
         if answer is not None:
-            if not self._is_listening:  # the first of them has read the branch
-                self._listen()
+            self._has_read = True
             if client is not None:
                 self._asked_s = self._answered_s = time.monotonic()
                 self._let_all_follow()
@@ -351,6 +351,8 @@ class Switchboard:
 
     def _look_at_the_clock(self) -> None:
         now = time.monotonic()
+        if self._has_read and self._listener is None:
+            self._listener = self._listen()
         self._look_for_stopped(now)
         for worker in list(self._workers):
             if worker.began_s is not None and now - worker.began_s > LIMIT_S:
@@ -422,29 +424,45 @@ class Switchboard:
             self._part(client)
         for worker in list(self._workers):
             self._stop_worker(worker)
-        self._listener.close()
+        if self._listener is not None:
+            self._listener.close()
         self._selector.close()
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._follower, signal.SIGKILL)
         os.waitpid(self._follower, 0)
 
-    def _listen(self) -> None:
-        """Create the socket under its known name atomically, replacing that of a killed process."""
+    def _listen(self) -> socket.socket | None:
+        """Create the socket under its known name atomically, replacing that of a killed process.
+
+        None where it cannot be stored, as on a full disk: commands run without it meanwhile.
+        """
         place = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         if not is_private(os.fstat(place)):
             raise SystemExit(f"{self._folder} is open to others")
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._name(listener, place)
+        except OSError:
+            listener.close()
+            return None
+        finally:
+            os.close(place)
+        self._selector.register(listener, selectors.EVENT_READ)
+        return listener
+
+    @staticmethod
+    def _name(listener: socket.socket, place: int) -> None:
         fresh = f"{SOCKET}.{os.getpid()}"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(fresh, dir_fd=place)
         before = os.umask(0o177)
-        self._listener.bind(f"/proc/self/fd/{place}/{fresh}")
-        os.umask(before)
-        self._listener.listen(BACKLOG)
-        self._listener.setblocking(False)
+        try:
+            listener.bind(f"/proc/self/fd/{place}/{fresh}")
+        finally:
+            os.umask(before)
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
         os.replace(fresh, SOCKET, src_dir_fd=place, dst_dir_fd=place)
-        os.close(place)
-        self._selector.register(self._listener, selectors.EVENT_READ)
-        self._is_listening = True
 
 
 def _may_ask(connection: socket.socket) -> bool:
