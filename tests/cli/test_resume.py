@@ -42,6 +42,20 @@ def said(root: Path, *words: str, code: int = Exit.DONE) -> str:
     return out.getvalue()
 
 
+def test_a_session_whose_folder_is_gone_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert run(["resume"]) == Exit.DONE
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("not_a_repository: the current folder no longer exists"), (
+        err
+    )
+
+
 # --- forms ---
 
 

@@ -5,10 +5,8 @@ Each verb is in the module of its topic, which is imported on demand.
 
 from __future__ import annotations
 
-import errno
 import importlib
 import io
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -17,7 +15,7 @@ from typing import NamedTuple
 import click
 
 from yolo_fs import __version__
-from yolo_fs.cli.reply import complain, drop_output
+from yolo_fs.cli.reply import complain, drop_output, system_error_of
 from yolo_fs.core.json_form import envelope
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 
@@ -229,25 +227,6 @@ def _as_error(error: click.ClickException) -> YoloError:
     )
 
 
-def _system_error_of(defect: Exception) -> YoloError | None:
-    """Return the error for a failure of the operating system; None for a defect of ours."""
-    number = defect.errno if isinstance(defect, OSError) else None
-    if number in (errno.ENOSPC, errno.EDQUOT):
-        drop_output()
-        what = "the answer could not be written: no space left"
-        return YoloError(Reason.NO_SPACE, what)
-    if number in (errno.EMFILE, errno.ENFILE):
-        hint, what = "Raise the limit (`ulimit -n`).", "no more files may be open at once"
-        return YoloError(Reason.STORAGE_FAILED, what, hint=hint)
-    if number == errno.ENOENT:
-        try:
-            os.getcwd()
-        except FileNotFoundError:
-            hint, what = "Change to a folder that exists.", "the current folder no longer exists"
-            return YoloError(Reason.NOT_A_REPOSITORY, what, hint=hint)
-    return None
-
-
 def _is_interrupt(defect: Exception) -> bool:
     """Return whether pydantic reports a Ctrl-C as its own error while it builds a shape."""
     return type(defect).__name__ == "SchemaError" and "KeyboardInterrupt" in str(defect)
@@ -287,7 +266,7 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as defect:
         if _is_interrupt(defect):
             return Exit.INTERRUPTED
-        if system_error := _system_error_of(defect):
+        if system_error := system_error_of(defect):
             complain(system_error, as_json=as_json and system_error.reason is not Reason.NO_SPACE)
             return system_error.exit_code
         if "-v" in arguments or "--verbose" in arguments:

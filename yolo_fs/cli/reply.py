@@ -6,6 +6,7 @@ Input is read up to one byte beyond its limit, which shows that it is too long.
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import io
 import os
@@ -251,6 +252,25 @@ def without_reader() -> Iterator[None]:
 def drop_output() -> None:
     """Redirect the remaining output to nowhere, so that Python's last flush cannot fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def system_error_of(defect: Exception) -> YoloError | None:
+    """Return the error for a failure of the operating system; None for a defect of ours."""
+    number = defect.errno if isinstance(defect, OSError) else None
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        drop_output()
+        what = "the answer could not be written: no space left"
+        return YoloError(Reason.NO_SPACE, what)
+    if number in (errno.EMFILE, errno.ENFILE):
+        hint, what = "Raise the limit (`ulimit -n`).", "no more files may be open at once"
+        return YoloError(Reason.STORAGE_FAILED, what, hint=hint)
+    if number == errno.ENOENT:
+        try:
+            os.getcwd()
+        except FileNotFoundError:
+            hint, what = "Change to a folder that exists.", "the current folder no longer exists"
+            return YoloError(Reason.NOT_A_REPOSITORY, what, hint=hint)
+    return None
 
 
 def complain(error: YoloError, *, as_json: bool) -> None:

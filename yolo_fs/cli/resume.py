@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from yolo_fs.authority.actors import check_agent, department_of
-from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
+from yolo_fs.cli.reply import PHASE, Invocation, Reply, system_error_of, verb
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.json_form import envelope
 from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, safe
@@ -152,6 +152,8 @@ def _brief(
     except YoloError as error:
         return (), (error.as_finding(),)
     except Exception as defect:  # a defect of ours is ours: the session begins all the same
+        if system_error := system_error_of(defect):
+            return (), (system_error.as_finding(),)
         message = f"{type(defect).__name__}: {defect}"
         hint = "This is a defect of yolo-fs; 'yolo-fs status -v' may show more."
         return (), (
