@@ -22,6 +22,7 @@ import pytest
 from tests.support.links import behind_link
 from tests.support.teams import Team
 from tests.web.served import Client, served
+from yolo_fs import __version__
 from yolo_fs.cli.main import run
 from yolo_fs.git.repository import Repository
 from yolo_fs.install.doctor import standing_troubles
@@ -149,7 +150,7 @@ def the_daemon_says(words: str, awake_s_ago: float = 0.0, **facts: object) -> Tr
             held = hold(lock_path(repository))
             assert held is not None
             report = {"pid": os.getpid(), "running": True, "last_scan_at": time.time()}
-            report["awake_s"] = time.monotonic() - awake_s_ago
+            report |= {"awake_s": time.monotonic() - awake_s_ago, "version": __version__}
             file = team.root / ".git/yolo-fs/health.json"
             try:
                 file.write_text(json.dumps(report | facts))
@@ -311,6 +312,8 @@ TROUBLES: dict[str, Trouble] = {
     "a limit that only the user may raise": the_configuration_says(max_depth=1_000),
     "few watches": the_daemon_says("used up", degraded=DEGRADED),
     "a duty that fails": the_daemon_says("hangs up", troubles=FAILING),
+    "a daemon of another version": the_daemon_says("other_version", version="0.9.0"),
+    "a daemon that tells no version": the_daemon_says("other_version", version=None),
     "a daemon that stands still": the_daemon_says(
         "has not scanned", awake_s_ago=3600, boot=boot_id()
     ),

@@ -237,6 +237,10 @@ class Reason(StrEnum):
     NOT_RUNNING = "not_running", "no daemon watches this work tree"
     ALREADY_RUNNING = "already_running", "a daemon watches this work tree already"
     LOCK_TIMEOUT = "lock_timeout", "a lock was not free in time"
+    OTHER_VERSION = (
+        "other_version",
+        "the daemon runs another version of yolo_fs than the installed one",
+    )
     LOCK_LOST = "lock_lost", "the daemon's lock file was replaced"
     WATCH_LIMIT = "watch_limit", "the system's limit of file watches is reached"
     GIT_MISSING = "git_missing", "no usable git was found"

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from yolo_fs import __version__
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.verdicts import Held, Rejected, Verdict
 from yolo_fs.core.json_form import to_json
@@ -85,6 +86,8 @@ class DaemonHealth:
     """What fails and is retried automatically."""
     stuck: tuple[Finding, ...] = ()
     """Why files are not committed that have waited for longer than a rescan."""
+    is_outdated: bool = False
+    """Whether another version of yolo_fs started it than the one that asks."""
     is_killed: bool = False
     """Whether none is running since the last one was killed: nobody has ended it."""
 
@@ -125,6 +128,7 @@ def write_health(
     report: dict[str, Any] = {
         "pid": os.getpid(),
         "running": running,
+        "version": __version__,
         "headline": summary,
         "last_scan_at": time.time(),
         "awake_s": time.monotonic(),
@@ -155,8 +159,14 @@ def health(repository: Repository) -> DaemonHealth:
         return DaemonHealth(None, is_killed=is_killed)
     if not isinstance(report, dict) or report.get("pid") != held_by.pid:
         return DaemonHealth(held_by.pid)
-    age_s, degraded = _scan_age_of(report), _degraded(report)
-    return DaemonHealth(held_by.pid, age_s, degraded, _troubles(report), tuple(_stuck(report)))
+    return DaemonHealth(
+        held_by.pid,
+        _scan_age_of(report),
+        _degraded(report),
+        _troubles(report),
+        tuple(_stuck(report)),
+        is_outdated=report.get("version") != __version__,
+    )
 
 
 def late_s(policy: Policy) -> float:

@@ -20,6 +20,7 @@ from glob import glob
 from itertools import islice
 from typing import NamedTuple
 
+from yolo_fs import __version__
 from yolo_fs.agents.alerts import left_claims
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, nested
 from yolo_fs.artifacts.uncommitted import lasting_findings
@@ -455,6 +456,16 @@ def _check_running_daemon(repository: Repository) -> Iterator[Finding]:
             hint=degraded.hint,
             level=Level.WARNING,
             command="sysctl fs.inotify" if degraded.reason is Reason.WATCH_LIMIT else "",
+        )
+    if daemon_health.is_outdated:
+        message = f"another version of yolo_fs started the daemon, process {daemon_health.pid}"
+        expected, hint = f"version {__version__}", "Run 'yolo-fs restart'."
+        yield Finding(
+            Reason.OTHER_VERSION,
+            message=message,
+            expected=expected,
+            hint=hint,
+            level=Level.WARNING,
         )
     for trouble in daemon_health.troubles:
         hint = f"It is retried automatically; 'yolo-fs events --type {trouble.event}' shows more."
