@@ -297,6 +297,9 @@ TROUBLES: dict[str, Trouble] = {
     "torn settings of a host": file_says("claude", SETTINGS, "{torn"),
     "an old lock of the index": file_says("index_locked", "{git}/index.lock", "", age_s=4000),
     "an old lock of HEAD": file_says("ref_locked", "{git}/HEAD.lock", "", age_s=4000),
+    "an old lock of packed refs": file_says(
+        "packed-refs.lock", "{git}/packed-refs.lock", "", age_s=4000
+    ),
     "an old lock of the branch": file_says(
         "ref_locked", "{git}/refs/heads/main.lock", "", age_s=4000
     ),

@@ -323,6 +323,7 @@ def _find_foreign_locks(repository: Repository) -> Iterator[tuple[str, Reason]]:
     places = [
         (f"{repository.git_dir}/index.lock", Reason.INDEX_LOCKED),
         (f"{repository.git_dir}/HEAD.lock", Reason.REF_LOCKED),
+        (f"{repository.common_dir}/packed-refs.lock", Reason.REF_LOCKED),
         (f"{repository.common_dir}/{REFTABLE_LOCK}", Reason.REF_LOCKED),
     ]
     if head.ref:
