@@ -412,6 +412,7 @@ TROUBLES: dict[str, Trouble] = {
     "objects that cannot be written": unwritable("objects", "storage_failed"),
     "a branch that cannot be moved": unwritable("refs/heads", "git_failed"),
     "an index that cannot be locked": unwritable("", "storage_failed"),
+    "our own files that cannot be written": unwritable("yolo-fs", "storage_failed"),
     "a full disk": disk_full,
     "a repository of another user": foreign_repository,
     "torn JSON": file_is("json_parse_error", CRITIQUE, '{"id": \n', GOOD),

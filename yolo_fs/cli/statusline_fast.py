@@ -14,7 +14,7 @@ import time
 
 from yolo_fs.cli.hook_question import PLANNING, find_root
 from yolo_fs.core.foreign_json import parse
-from yolo_fs.system.warm_path import find_storage_fault, own_folder
+from yolo_fs.system.warm_path import find_write_fault, own_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _stands_still(health: dict[str, Any]) -> bool:
 
 def _why_nothing_is_told(folder: str) -> str:
     """Return why the daemon's report is old: it may have nowhere to write the next one."""
-    if fault := find_storage_fault(folder):
+    if fault := find_write_fault(folder):
         return f"1 in the way: {fault} (yolo-fs doctor)"
     return "the daemon has stalled (yolo-fs restart)"
 

@@ -45,7 +45,7 @@ from yolo_fs.scanning.misplaced import EVERYWHERE, NUMBERED, find_misplaced, lit
 from yolo_fs.scanning.scanner import Scanner, misnamed_files
 from yolo_fs.system.store import reap_temporaries
 from yolo_fs.system.system import NETWORK_FILESYSTEMS, filesystem_type
-from yolo_fs.system.warm_path import find_storage_fault
+from yolo_fs.system.warm_path import find_write_fault
 from yolo_fs.tasks.service import Claims
 from yolo_fs.team.merge_driver import DRIVER
 from yolo_fs.team.merge_driver import examine as examine_driver
@@ -437,7 +437,7 @@ def _check_standstill(repository: Repository) -> Iterator[Finding]:
     daemon_health = health(repository)
     limit_s = late_s(load(repository.root).policy)
     if daemon_health.scanned_s_ago is not None and daemon_health.scanned_s_ago > limit_s:
-        if find_storage_fault(repository.own_dir):  # it has nowhere to say that it has looked
+        if find_write_fault(repository.own_dir):  # it has nowhere to say that it has looked
             return
         message = (
             f"the daemon, process {daemon_health.pid}, has not scanned for over {limit_s:.0f} s"

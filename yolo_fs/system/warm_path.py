@@ -41,6 +41,12 @@ def find_storage_fault(folder: str) -> str:
     return "no_space" if facts.f_blocks and not free else ""
 
 
+def find_write_fault(folder: str) -> str:
+    """Return the reason why nothing can be written in a folder; empty for none."""
+    is_writable = os.access(folder, os.W_OK | os.X_OK)
+    return find_storage_fault(folder) or ("" if is_writable else "storage_failed")
+
+
 def user_folder(variable: str, below_home: str) -> str:
     """Return the folder that a variable of XDG names, else the one below the user's home.
 
