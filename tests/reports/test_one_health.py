@@ -280,7 +280,7 @@ TROUBLES: dict[str, Trouble] = {
     "an empty hook": file_says("hook manager", f"{HOOK}/pre-commit", "", mode=0o755),
     "no script behind the hooks": file_says("every section calls", "{git}/yolo-fs/git-hook", None),
     "another script behind them": file_says(
-        "this version", "{git}/yolo-fs/git-hook", "#!/bin/sh\n", mode=0o755
+        "another version", "{git}/yolo-fs/git-hook", "#!/bin/sh\n", mode=0o755
     ),
     "hooks elsewhere": git_says("not installed", "core.hooksPath", "elsewhere"),
     "hooks of husky": git_says("husky", "core.hooksPath", ".husky/_"),
