@@ -7,6 +7,7 @@ import re
 import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from tests.e2e.artifacts import PLANNING, artifact, mixed
 from tests.e2e.daemon import Daemon, until
@@ -22,6 +23,8 @@ from tests.security.canaries import (
     plant,
 )
 from tests.security.verbs import questions
+from yolo_fs.git.repository import Repository
+from yolo_fs.git.work_trees import add_work_tree, fast_forward, remove_work_tree
 
 Start = Callable[..., Daemon]
 HOOKS_OF_A_WORK_TREE = ("pre-commit", "post-commit", "post-index-change", "reference-transaction")
@@ -135,6 +138,29 @@ def test_the_configuration_of_one_work_tree_names_hooks_in_vain(repo: Repo) -> N
     repo.git("commit", "-q", "--allow-empty", "-m", "chore: these sing")
     repo.git("status")
     assert cage.sang() >= {*HOOKS_OF_A_WORK_TREE, "core.fsmonitor"}
+
+
+def test_the_work_tree_of_a_dev_is_made_moved_on_and_removed_in_silence(
+    repo: Repo, tmp_path: Path
+) -> None:
+    """git compares the files of a work tree before it removes it, through the filters that apply there."""
+    repo.git("commit", "-q", "--allow-empty", "-m", "chore: next")
+    repo.git("config", "extensions.worktreeConfig", "true")
+    cage, branch = plant(repo), "yolo/dev/01-auth/01-01"
+    with Repository(str(repo.root)) as repository:
+        first, second = (str(repository.tip(name)) for name in ("HEAD~1", "HEAD"))
+        tree = add_work_tree(repository, str(tmp_path / "tree"), branch, first)
+        with open(cage.git_dir / "info/attributes", "a") as attributes:
+            attributes.write("src/file5.py filter=alone\n")
+        config = f'[filter "alone"]\n\tclean = {cage.script("alone")}\n'
+        (Path(tree.git_dir) / "config.worktree").write_text(config)
+        cage.silence()
+        assert fast_forward(tree, second) is None
+        for path in (tmp_path / "tree").rglob("*.*"):
+            os.utime(path)
+        tree.close()
+        assert remove_work_tree(repository, tree.root, branch)
+    assert cage.heard() == {}
 
 
 def test_hooks_doctor_runs_no_script_that_only_stands_where_ours_would(repo: Repo) -> None:

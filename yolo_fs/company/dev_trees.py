@@ -155,7 +155,8 @@ class DevTree:
 
     def _commit_artifacts(self) -> None:
         """Commit the artifacts that its Dev left, such as an escalation: no daemon runs there."""
-        how = ("--porcelain", "--untracked-files=normal")
+        # dirty: within a submodule git would run the filters that its own configuration names
+        how = ("--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty")
         if not self.repository.git.run("status", *how, "--", PLANNING_ROOT).out:
             return
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):

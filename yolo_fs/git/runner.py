@@ -406,7 +406,6 @@ _LOOKS_INTO_NO_FILE = frozenset(
         *("cat-file", "check-attr", "check-ignore", "check-ref-format", "config", "for-each-ref"),
         *("fsck", "hash-object", "index-pack", "log", "ls-tree", "merge-base", "pack-objects"),
         *("remote", "rev-list", "rev-parse", "symbolic-ref", "update-ref", "var", "version"),
-        "worktree",
     }
 )
 """Commands that, as we call them, compare and merge no contents.

@@ -115,7 +115,9 @@ def remove_work_tree(repository: Repository, path: str, branch: str) -> bool:
     does not have.
     """
     try:
-        repository.git.run("worktree", "remove", path, timeout_s=_LONG_S)
+        with Repository(path) as tree:  # git compares its files, by its own configuration, too
+            off = tree.programs_off()
+        repository.git.run("worktree", "remove", path, settings=off, timeout_s=_LONG_S)
         repository.git.run("branch", "--quiet", "-d", branch)
     except YoloError:
         return not os.path.lexists(path)
