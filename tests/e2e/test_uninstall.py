@@ -293,6 +293,23 @@ def test_the_work_tree_of_a_dev_stays_and_is_named(repo: Repo, tmp_path: Path) -
     assert (tmp_path / "tree/.git").exists()
 
 
+def test_another_repository_that_the_git_directory_calls_a_work_tree_of_it_stays_as_it_is(
+    repo: Repo, tmp_path: Path
+) -> None:
+    another = make_repo(tmp_path / "another", tmp_path / "home")
+    for each in (repo, another):
+        each.yolo_fs("init")
+    place = repo.root / ".git/worktrees/another"
+    place.mkdir(parents=True)
+    for name, line in (("gitdir", another.git_dir), ("HEAD", "ref: refs/heads/x"), ("commondir", "../..")):  # fmt: skip
+        (place / name).write_text(f"{line}\n")
+    assert str(another.root) in repo.look("worktree", "list"), "git takes it for one"
+    repo.yolo_fs("uninstall", "--purge")
+    assert not (repo.root / ".git/yolo-fs").exists()
+    assert (another.root / PLANNING / "config.json").exists()
+    assert (another.git_dir / "yolo-fs").exists()
+
+
 def test_after_a_purge_the_command_that_is_told_takes_the_tree_from_the_branch(repo: Repo) -> None:
     repo.yolo_fs("init", "--commit")
     told = repo.yolo_fs("uninstall", "--purge").stdout.decode().splitlines()[-1]

@@ -234,6 +234,34 @@ def test_a_linked_worktree_has_its_own_head_and_own_directory(user: User, engine
     assert Path(repository.own_dir) == Path(repository.git_dir, "yolo-fs") != Path(main.own_dir)
 
 
+def test_a_folder_that_the_git_directory_calls_a_work_tree_of_ours_and_that_leads_elsewhere_is_none(
+    user: User, make: Make
+) -> None:
+    user.git("worktree", "add", "--quiet", "../linked")
+    another, plain = make("another").root, user.root.parent / "plain"
+    plain.mkdir()
+    for name, root in (("other", another), ("plain", plain), ("gone", plain / "gone")):
+        place = user.root / ".git/worktrees" / name
+        place.mkdir()
+        (place / "gitdir").write_text(f"{root}/.git\n")
+        (place / "HEAD").write_text("ref: refs/heads/main\n")
+        (place / "commondir").write_text("../..\n")
+    linked = str(user.root.parent / "linked")
+    for start in (str(user.root), linked):
+        with Repository(start) as repository:
+            listed = {facts["worktree"] for facts in repository.list_work_trees()}
+            assert {*repository.work_trees()} == {str(user.root), linked}
+        assert listed == {str(user.root), linked, str(plain / "gone")}, "git would make that one"
+
+
+@pytest.mark.parametrize("how", ["--bare", "--separate-git-dir=../hub.git"])
+def test_a_repository_in_any_place_has_its_own_work_trees(user: User, how: str) -> None:
+    user.git("clone", "--quiet", how, ".", "../clone")
+    User(user.root.parent / "clone").git("worktree", "add", "--quiet", "../tree", "-b", "side")
+    with Repository(str(user.root.parent / "tree")) as repository:
+        assert len(repository.list_work_trees()) == 2
+
+
 def test_a_worktree_of_a_bare_repository_is_a_work_tree(user: User, engine: Engines) -> None:
     user.git("clone", "--quiet", "--bare", ".", "../hub.git")
     hub = User(user.root.parent / "hub.git")

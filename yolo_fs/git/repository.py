@@ -53,6 +53,8 @@ _OF_THE_USER = frozenset({"system", "global"})
 """The scopes of git's configuration that are the user's own, and no part of a repository."""
 _SHARED_REF = re.compile(r"refs/(?!bisect/|worktree/|rewritten/)[\w./-]+")
 """Name of a ref, not a revision, that all work trees of a repository share."""
+_LINK_BYTES = 4096
+"""More than the path of a git directory has, in the file `.git` of a linked work tree."""
 _READ_IN_WORK_TREE = (".gitattributes", ".gitignore", ".gitmodules", ".mailmap")
 _READ_WHOLE = (
     *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
@@ -262,13 +264,25 @@ class Repository:
         return (self.root, *(root for root in roots if root not in ours and os.path.isdir(root)))
 
     def list_work_trees(self) -> list[dict[str, str]]:
-        """Return what git lists of each work tree: `worktree`, and `HEAD` and `branch` if any."""
+        """Return what git lists of each work tree: `worktree`, and `HEAD` and `branch` if any.
+
+        git takes the places from files in the git directory, which may name any folder: one that is
+        there and does not lead back to this repository is left out.
+        """
         listed = self.git.text("worktree", "list", "--porcelain").split("\n\n")
-        return [
-            dict(line.partition(" ")[::2] for line in block.split("\n"))
-            for block in listed
-            if block.startswith("worktree ")
-        ]
+        facts = (dict(line.partition(" ")[::2] for line in block.split("\n")) for block in listed)
+        named = (each for each in facts if "worktree" in each)
+        return [each for each in named if not self._is_foreign(each["worktree"])]
+
+    def _is_foreign(self, root: str) -> bool:
+        """Return whether a folder is there that is no work tree of this repository."""
+        link = os.fsdecode(content_of(f"{root}/.git", _LINK_BYTES)).removeprefix("gitdir: ")
+        link = link.strip().replace("\0", "")
+        git_dir = os.path.realpath(os.path.join(root, link or ".git"))
+        is_ours = os.path.dirname(git_dir) == f"{self.common_dir}/worktrees"
+        is_main = self.common_dir in (git_dir, os.path.realpath(root))  # a bare one has no `.git`
+        is_broken = bool(link) and not os.path.lexists(f"{git_dir}/HEAD")  # it may have been ours
+        return os.path.isdir(root) and not (is_ours or is_main or is_broken)
 
     def refs_below(self, folder: str) -> dict[str, str]:
         """Return the refs directly below a folder such as `refs/x/`: name → object."""
