@@ -151,6 +151,28 @@ def test_another_branch_that_a_person_switches_to_gets_nothing_of_it(apart: Apar
     assert apart.commits_by_task() == ONCE
 
 
+def test_a_branch_of_the_user_that_a_dev_switches_to_is_not_moved_merged_or_removed(
+    apart: Apart,
+) -> None:
+    apart.repo.git("branch", "mine")
+    process = apart.begin_apart()
+    apart.wait_until_all_have_begun()
+    place = (apart.gate / "01-01-T1").read_text()
+    apart.repo.git("-C", place, "checkout", "-q", "mine")
+    apart.repo.git("-C", place, "commit", "-q", "--allow-empty", "-m", "chore: mine")
+    before = apart.repo.git("rev-parse", "mine")
+    (Path(place) / SOURCE).mkdir(parents=True)  # so that its Dev commits nothing there
+    apart.let_go_on()
+    played = end_of(process)
+    assert played.code == 0, played
+    (failed,) = played.named("agent.failed")
+    assert "is on the branch mine" in failed["outcome"]
+    assert apart.repo.git("rev-parse", "mine") == before
+    assert "chore: mine" not in apart.subjects()
+    assert [one["path"] for one in played.named("tree.kept")] == [place]
+    assert apart.commits_by_task() == ONCE
+
+
 def test_a_work_tree_whose_folder_a_person_removed_is_made_elsewhere(apart: Apart) -> None:
     process = apart.begin_apart()
     apart.wait_until_all_have_begun()

@@ -86,6 +86,12 @@ class DevTree:
         return self.repository.head().branch
 
     @property
+    def has_own_branch(self) -> bool:
+        """Whether it is on a branch that was made for it: its Dev may have switched to another."""
+        own = f"{DEV_BRANCHES}/{self._home.id}/{_plan_in(self.root)}"
+        return self.branch.partition(_AGAIN)[0] == own
+
+    @property
     def _tip(self) -> str:
         return str(self.repository.head().tip)
 
@@ -120,6 +126,8 @@ class DevTree:
         if time.monotonic() < self._again_at:
             return Landing()
         self._again_at = time.monotonic() + _AGAIN_S
+        if not self.has_own_branch:
+            return Landing(is_settled=True, refused=_describe_other_branch(self.branch))
         if not self._is_committed:
             self._commit_artifacts()
             self._is_committed = True
@@ -194,8 +202,8 @@ class DevTrees:
         """
         name = f"{DEPARTMENT_BY_NAME[act.department].prefix if act.department else ''}{act.plan}"
         below = f"{DEV_BRANCHES}/{self._home.id}/{name}"
-        own = (self.find(root) for root in self._made() if _plan_in(root) == name)
-        if tree := next(filter(None, own), None):
+        trees = filter(None, (self.find(root) for root in self._made() if _plan_in(root) == name))
+        if tree := next((tree for tree in trees if tree.has_own_branch), None):
             tree.catch_up(lambda: self._free_branch(below))
             return tree
         root = self._free_place(os.path.join(self._make_folder(), name))
@@ -223,9 +231,10 @@ class DevTrees:
         for root in tuple(self._made()):
             tree = self.find(root)
             branch = tree.branch if tree else ""
+            is_own = tree is not None and tree.has_own_branch
             if tree:
                 tree.close()
-            if tree is None or not remove_work_tree(self._home.repository, root, branch):
+            if not (is_own and remove_work_tree(self._home.repository, root, branch)):
                 self._emit("tree.kept", {"path": root, "branch": branch})
         self._open.clear()
 
@@ -286,6 +295,14 @@ def _describe_verification(verified: VerifyRun | None) -> str:
         return "your user's verify_command has no result for what it is merged to"
     output = f", saying: {safe(verified.output, 1000)}" if verified.output else ""
     return f"merged with the branch, {verified.sentence}{output}"
+
+
+def _describe_other_branch(branch: str) -> str:
+    where = f"is on the branch {safe(branch)}" if branch else "is on no branch"
+    return (
+        f"its work tree {where}, which was not made for it, so that nothing there is merged: "
+        "stay on the branch that you are given"
+    )
 
 
 def _describe_conflict(commit: str, paths: tuple[str, ...]) -> str:
