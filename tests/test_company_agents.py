@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -14,7 +16,7 @@ import pytest
 
 from tests.support.phases import complete, facts
 from tests.support.teams import Team
-from yolo_fs.company import agents
+from yolo_fs.company import agents, workers
 from yolo_fs.company.branch import Branch
 from yolo_fs.company.brief import variables_of
 from yolo_fs.company.runs import RunAct
@@ -58,6 +60,15 @@ def test_the_group_of_a_stranger_is_left_alone(
     agents.ask_to_stop(found, str(tmp_path), 1, "timeout")
     time.sleep(0.1)  # a signal would have arrived
     assert sleeper.poll() is None
+
+
+def test_an_agent_that_removed_its_folder_is_asked_to_stop_all_the_same(tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    child, process = agents.start(["sleep", "3600"], str(tmp_path), str(folder), "", os.environ)
+    shutil.rmtree(folder)
+    agents.ask_to_stop(process, str(folder), 1, "timeout")
+    assert child.wait(10) == -signal.SIGTERM
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("pid", [0, 1, -1, -2])
@@ -120,6 +131,26 @@ def test_an_agent_with_more_files_than_a_variable_has_room_for_is_started(tmp_pa
     assert process.wait(10) == 0
     named = given["YOLO_FS_WRITES"].split("\n")
     assert named == files[: len(named)] and len(named) > 500
+
+
+@pytest.mark.parametrize("stream", [1, 2])
+def test_an_agent_that_prints_too_much_is_ended_whichever_stream_it_fills(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: int
+) -> None:
+    monkeypatch.setattr(workers, "_MOST_PRINTED_BYTES", 1000)
+    words = ["sh", "-c", f"head -c 2000 /dev/zero >&{stream}; exec sleep 3600"]
+    _, act = act_of_a_dev(["src/auth.ts"])
+    team, folder = Team(tmp_path / "shop"), str(tmp_path / "own")
+    with Repository(str(team.root)) as repository:
+        branch = Branch(repository, load(repository.root), PhaseId("01", "auth"))
+        at_work = Workers(branch, lambda _name, _data: None)
+        child, process = agents.start(words, str(team.root), folder, "", os.environ)
+        record = RunAct(1, "dev", "backend", "x", "", 1, time.time(), host="command")
+        worker = Worker(act, record, folder, process, child)
+        at_work.add(worker)
+        while not at_work.has_just_ended(worker):
+            at_work.wait(0.05)
+    assert (worker.why, child.returncode) == ("it printed too much", -signal.SIGKILL)
 
 
 def test_who_waits_for_agents_is_woken_by_the_first_that_ends(

@@ -139,7 +139,8 @@ def ask_to_stop(process: Process, folder: str, deadline_s: int, reason: str) -> 
     agent.
     """
     request = {"type": "shutdown_request", "reason": reason, "deadline_seconds": deadline_s}
-    write_text(os.path.join(folder, _REQUEST), json.dumps(request) + "\n", durable=False)
+    with suppress(YoloError):  # where it cannot be written, the signal says the same
+        write_text(os.path.join(folder, _REQUEST), json.dumps(request) + "\n", durable=False)
     if process.is_alive:
         with suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGTERM)

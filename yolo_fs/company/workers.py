@@ -16,12 +16,13 @@ from yolo_fs.company.hosts import HOST_BY_NAME, HostProgram, notes_in
 from yolo_fs.company.runs import Listener, RunAct
 from yolo_fs.core.reasons import Reason, safe
 from yolo_fs.phase.acts import Act
+from yolo_fs.system.files import stamp_at
 from yolo_fs.system.system import wait_for_end
 
 _LIMIT_WAITS_S = (30.0, 60.0, 120.0, 300.0)
 """Seconds without new starts after a host's rate limit: the first time, the second in a row …"""
-_STREAM_BYTES = 64 * 1024 * 1024
-"""Maximum size of an act's stream; an agent that prints more is ended."""
+_MOST_PRINTED_BYTES = 64 * 1024 * 1024
+"""Maximum size of what an agent prints, errors included; one that prints more is ended."""
 _SURE_REFUSALS = 2
 """Refusals in a row after which its host has no hope: of one, a host renews its key."""
 _READ_BYTES = 1 << 20
@@ -82,6 +83,13 @@ class Worker:
     @property
     def exit_code(self) -> int | None:
         return self.child.returncode if self.child else None
+
+    @property
+    def printed_bytes(self) -> int:
+        """Size of what it has printed."""
+        paths = (os.path.join(self.folder, name) for name in (agents.STREAM, agents.ERRORS))
+        stamps = (stamp_at(path, by_link=False) for path in paths)
+        return sum(stamp.size for stamp in stamps if stamp)
 
     @property
     def last_error(self) -> str:
@@ -157,6 +165,9 @@ class Workers:
         Nothing of its process group runs then any more.
         """
         self._read(worker)
+        if worker.ended_at is None and worker.printed_bytes > _MOST_PRINTED_BYTES:
+            worker.why = worker.why or "it printed too much"
+            agents.end_group(worker.process)
         if worker.ended_at is not None or _is_alive(worker):
             return False
         worker.ended_at = self.clock.now()
@@ -179,10 +190,6 @@ class Workers:
         data = b""
         with suppress(OSError), agents.printed(worker.folder, agents.STREAM) as file:
             size = os.fstat(file.fileno()).st_size
-            if size > _STREAM_BYTES and worker.ended_at is None:
-                worker.why = worker.why or "it printed too much"
-                agents.end_group(worker.process)
-                return
             if size <= worker.read:
                 return
             file.seek(worker.read)
