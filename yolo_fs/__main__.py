@@ -48,6 +48,7 @@ def main() -> int:
     _wait_at_streams()
     _print_every_character()
     _unblock_signals()
+    _find_programs_in_fixed_folders()
     arguments = sys.argv[1:]
     try:
         if arguments[:1] != ["hook"]:  # most of whose answers cost less than to ask for them
@@ -67,6 +68,16 @@ def _unblock_signals() -> None:
     """
     _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+
+
+def _find_programs_in_fixed_folders() -> None:
+    """Leave out of PATH what depends on the folder that somebody works in: a repository would name
+    the programs there, such as its own git.
+    """
+    named = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    fixed = [folder for folder in named if os.path.isabs(folder)]
+    if fixed != named:
+        os.environ["PATH"] = os.pathsep.join(fixed or [os.defpath])
 
 
 def _end_as_by_ctrl_c() -> None:

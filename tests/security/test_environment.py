@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -87,6 +89,21 @@ def test_no_variable_leads_us_elsewhere(repo: Repo, decoy: Repo, cage: Cage, sta
     assert cage.heard() == {}
     if not ALL:  # some of all the commands write as well
         history.check(artifacts)
+
+
+@pytest.mark.parametrize("path", [":{}", ".:{}", "tools:{}", "{}:.", ""])
+def test_no_folder_of_the_repository_is_searched_for_programs(
+    repo: Repo, cage: Cage, path: str
+) -> None:
+    for name in ("git", "claude", "sh", "python3", "lsof", "ps"):
+        for folder in (repo.root, repo.root / "tools"):
+            cage.write(folder / name, name)
+    env = {**repo.env, "PATH": path.format("/usr/bin:/bin")}
+    for words in (("status",), ("run", "--once"), ("doctor",), ("go", "a login")):
+        command = [sys.executable, "-P", "-m", "yolo_fs", *words]
+        done = subprocess.run(command, cwd=repo.root, env=env, capture_output=True, check=False)
+        assert b"Traceback" not in done.stderr, done.stderr
+    assert cage.heard() == {}
 
 
 def test_stock_git_would_have_been_led_elsewhere(repo: Repo, decoy: Repo, cage: Cage) -> None:
