@@ -581,6 +581,24 @@ def test_command_that_fails_is_told_and_stops_nothing(
     assert failed == ["sink.failed"]
 
 
+def test_relative_path_names_no_program_of_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    repository, own = tmp_path / "repository", tmp_path / "config/yolo-fs"
+    for folder in (repository, own):
+        folder.mkdir(parents=True)
+        (folder / "tell").write_text('#!/bin/sh\ntouch "$0-was-run"\n')
+        (folder / "tell").chmod(0o755)
+    (own / "config.json").write_text(json.dumps({"sinks": {"command": ["./tell"]}}))
+    monkeypatch.chdir(repository)
+    hook = CommandHook(load_command(), lambda *_: None)
+    hook.put({"title": "first"})
+    hook.close()
+    assert not (repository / "tell-was-run").exists()
+    assert (own / "tell-was-run").exists()
+
+
 COUNTS = "import json, sys; open(sys.argv[1], 'a').write(json.load(sys.stdin)['title'] + '\\n')"
 
 

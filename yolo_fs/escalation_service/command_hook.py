@@ -52,6 +52,8 @@ class HookCommand(NamedTuple):
     """Program and arguments; empty for none."""
     findings: tuple[Finding, ...] = ()
     """What in the whole file has no effect."""
+    folder: str = os.sep
+    """Where it runs. In the work tree, a relative path would be a program of each repository."""
 
 
 def load_command() -> HookCommand:
@@ -61,7 +63,8 @@ def load_command() -> HookCommand:
     if not records:
         return HookCommand()
     user = records[0].value
-    return HookCommand(sink_command(user), tuple(without_effect(user, path)))
+    findings = tuple(without_effect(user, path))
+    return HookCommand(sink_command(user), findings, os.path.dirname(path))
 
 
 class CommandHook:
@@ -69,7 +72,7 @@ class CommandHook:
 
     def __init__(self, command: HookCommand, emit: EventSink) -> None:
         """`emit`: receives failures of the command and findings in the configuration."""
-        self._words = command.words
+        self._words, self._folder = command.words, command.folder
         self._emit = emit
         self._waiting: deque[Note] = deque(maxlen=_MOST_WAITING)
         self._group: ProcessGroup | None = None
@@ -131,7 +134,11 @@ class CommandHook:
                 given.write(json.dumps(message, ensure_ascii=True).encode())
                 given.seek(0)
                 self._group = start_group(
-                    self._words, given=given, output=subprocess.DEVNULL, errors=self._errors
+                    self._words,
+                    given=given,
+                    output=subprocess.DEVNULL,
+                    errors=self._errors,
+                    folder=self._folder,
                 )
         except OSError as error:
             self._errors.close()
