@@ -162,6 +162,10 @@ def test_no_text_of_the_repository_is_markup_in_markdown(tmp_path: Path) -> None
         ("- x", "\\- x"),
         ("12. x", "12\\. x"),
         ("see https://x.y or www.x.y", "see https\\://x.y or www\\.x.y"),
+        (
+            "ask @x in #12 or x@y.z",
+            "ask \\@&ZeroWidthSpace;x in \\#&ZeroWidthSpace;12 or x\\@&ZeroWidthSpace;y.z",
+        ),
         (":boom: _x_ $y$", "\\:boom: \\_x\\_ \\$y\\$"),
     ],
 )

@@ -62,10 +62,15 @@ _MARKS = re.compile(
     r"|:(?=//|[\w+-]+:)|(?<=\bwww)\."  # links and pictures that hosts make by themselves
 )
 """Characters where they have a meaning in Markdown. A backslash makes each of them literal."""
+_READ_IN_TEXT = re.compile(r"\\[@#]")
+"""Marks that hosts read in the finished text as well: whoever is named after one is notified, and
+what has a number is linked. Something invisible after it keeps the two apart.
+"""
 
 
 def _escape_for_markdown(value: object) -> str:
-    return _MARKS.sub(r"\\\g<0>", safe(redact(str(value)), _LONGEST_TEXT))
+    literal = _MARKS.sub(r"\\\g<0>", safe(redact(str(value)), _LONGEST_TEXT))
+    return _READ_IN_TEXT.sub(r"\g<0>&ZeroWidthSpace;", literal)
 
 
 def _escape_unless_markup(value: object) -> str:
