@@ -223,3 +223,20 @@ def test_a_repository_of_another_hash_is_isolated_as_well(make: Make, engine: En
     user = make("hashed", "--object-format=sha256")
     with isolated_git(engine(user).repository) as git:
         assert git.text("rev-parse", "refs/heads/main") == user.tip()
+
+
+def test_a_link_in_the_place_of_what_a_killed_one_left_leads_to_no_removal(
+    user: User, make: Make, engine: Engines
+) -> None:
+    another = make("another")
+    another.git("pack-refs", "--all")
+    before = another.snapshot()
+    repository = engine(user).repository
+    repository.make_own_dir()
+    link = Path(repository.own_dir, "isolated-planted")
+    link.symlink_to(another.root / ".git")
+    os.utime(link, (0, 0), follow_symlinks=False)
+    with isolated_git(repository):
+        pass
+    assert another.snapshot() == before
+    assert (another.root / ".git/packed-refs").exists() and another.tip()

@@ -54,6 +54,16 @@ def test_links_where_our_own_files_go_lead_nowhere(repo: Repo, ending: str) -> N
     assert (victim.read_text(), stat.S_IMODE(victim.stat().st_mode)) == ("precious\n", 0o640)
 
 
+def test_files_behind_a_link_among_the_objects_stay_where_they_are(repo: Repo) -> None:
+    """After a boot, empty objects are set aside: so are the empty files of a power loss, and no others."""
+    outside = repo.root.parent / "outside"
+    outside.mkdir()
+    (outside / "__init__.py").touch()
+    (repo.git_dir / "objects/zz").symlink_to(outside)
+    ask(repo, questions(("run --once",)))
+    assert os.listdir(outside) == ["__init__.py"]
+
+
 def test_leaving_makes_nothing_in_what_a_link_in_the_place_of_our_folder_leads_to(
     repo: Repo,
 ) -> None:

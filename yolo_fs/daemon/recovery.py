@@ -84,15 +84,21 @@ def _set_empty_objects_aside(repository: Repository) -> Iterator[Repaired]:
     """Move empty objects, which a power loss leaves and git never repairs, to quarantine (F04)."""
     objects = os.path.join(repository.common_dir, "objects")
     quarantine = os.path.join(repository.own_dir, "quarantine")
-    for folder in filter(lambda name: len(name) == 2, os.listdir(objects)):
-        for entry in os.scandir(os.path.join(objects, folder)):
+    folders = [
+        entry
+        for entry in os.scandir(objects)
+        if len(entry.name) == 2 and entry.is_dir(follow_symlinks=False)
+    ]
+    for folder in folders:  # behind a link are files of others
+        for entry in os.scandir(folder):
             if (
                 entry.is_file(follow_symlinks=False)
                 and entry.stat().st_size == 0
                 and not entry.name.startswith("tmp_")
             ):
                 private_directory(quarantine)
-                with opened(os.path.join(quarantine, folder + entry.name)) as (place, name):
+                aside = os.path.join(quarantine, folder.name + entry.name)
+                with opened(aside) as (place, name):
                     os.rename(entry.path, name, dst_dir_fd=place)
                 failpoint.reach("recovery.aside")
                 yield Repaired(entry.path, "set an empty object aside")

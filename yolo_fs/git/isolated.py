@@ -99,8 +99,9 @@ def _quoted(text: str) -> str:
 
 def _remove_left(own_dir: str) -> None:
     with contextlib.suppress(OSError), os.scandir(own_dir) as entries:
-        left = [entry for entry in entries if entry.name.startswith(_PREFIX)]
-        for entry in left:
+        named = (entry for entry in entries if entry.name.startswith(_PREFIX))
+        left = [entry for entry in named if entry.is_dir(follow_symlinks=False)]
+        for entry in left:  # a link would lead to files of others
             if time.time() - entry.stat(follow_symlinks=False).st_mtime > _LEFT_S:
                 _remove(entry.path)
 
