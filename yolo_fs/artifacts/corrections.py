@@ -144,6 +144,7 @@ VALUE_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "resolved": ("addressed", "fixed"),
     "closed": ("addressed", "fixed"),
     "todo": ("open",),
+    "opened": ("open",),
     "new": ("open",),
     "wontfix": ("rejected", "accepted"),
     "tdd": ("red_green",),
@@ -200,7 +201,7 @@ def corrected(shape: type[Shape], value: Mapping[str, Any], by: Correction) -> d
         if moment and (note := f"{key}_note") not in fresh:
             item, notes[note] = moment, item
         item = _resolve_alias(field, key, item, by.aliases)
-        item = _fitting(field.annotation, item, key)
+        item = _fitting(field.annotation, _name_of_number(field, item), key)
         item = _strip_root(item, by.root) if _is_path(key) else item
         if (inner := within.get(key)) is not None:
             item = _within(inner, key, item, by)
@@ -247,7 +248,8 @@ def _lift_keys(shape: type[Shape], value: Mapping[str, Any]) -> Mapping[str, Any
     names, fresh = _names_in(shape), dict[str, Any]()
     for key, item in value.items():
         is_wrapper = key not in names and isinstance(item, dict) and bool(item)
-        if is_wrapper and not item.keys() & value.keys() and item.keys() <= names:
+        taken = value.keys() | fresh.keys()  # of two wrappers, neither loses a value to the other
+        if is_wrapper and not item.keys() & taken and item.keys() <= names:
             fresh |= item
         else:
             fresh[key] = item
@@ -528,7 +530,7 @@ def _fitting(annotation: Any, item: Any, key: str) -> Any:
     if annotation is str:
         return _as_text(item, key)
     if annotation in (int, float) and isinstance(item, str):
-        match = re.fullmatch(r"(?:wave |line |L)?([0-9]{1,9})(?:\.0)?", item.strip(), re.IGNORECASE)
+        match = re.fullmatch(_WHOLE_NUMBER, item.strip(), re.IGNORECASE)
         return int(match[1]) if match else item
     if annotation is int and item == []:
         return 0  # an empty list of what is counted
@@ -539,13 +541,17 @@ def _fitting(annotation: Any, item: Any, key: str) -> Any:
     return item
 
 
+_WHOLE_NUMBER = r"(?:wave |line |L)?([0-9]{1,9})(?:\.0)? ?%?"
+
+
 def _listed(member: Any, item: Any, key: str) -> Any:
     if item is None or (isinstance(item, str) and item in NAMES_NOTHING and key in ("d", "td")):
         return []
     if isinstance(item, str) and item and (member is Any or _plain(member) is str):
         item = re.split(_SEPARATOR, item) if _is_path(key) or _is_a_word(member) else [item]
     if isinstance(item, list):
-        return [_fitting(member, part, key) for part in item]
+        described = FieldInfo.from_annotation(member)
+        return [_fitting(member, _name_of_number(described, part), key) for part in item]
     return item
 
 
@@ -557,6 +563,18 @@ def _is_a_word(member: Any) -> bool:
     described = FieldInfo.from_annotation(member)
     has_pattern = any(getattr(each, "pattern", None) for each in described.metadata)
     return has_pattern or bool(listed_values(described))
+
+
+_LETTER_AND_NUMBER = re.compile(r"\^(?P<letter>[A-Z])\[1-9\]\[0-9\]\*\$")
+"""The pattern of names such as `T1` and `C1`."""
+
+
+def _name_of_number(field: FieldInfo, item: Any) -> Any:
+    """Return the name that a bare number stands for, such as `T1` for 1, or the value as it is."""
+    patterns = (getattr(each, "pattern", None) or "" for each in field.metadata)
+    match = next(filter(None, map(_LETTER_AND_NUMBER.fullmatch, patterns)), None)
+    is_number = match is not None and type(item) is int and item > 0
+    return f"{match['letter']}{item}" if match and is_number else item
 
 
 _NUMBERS_OF = frozenset({"p", "n", "ph", "phase", "from_phase", "to_phase"})

@@ -18,6 +18,7 @@ from typing import Any
 
 from yolo_fs.artifacts.catalogue import Kind, artifact_of
 from yolo_fs.artifacts.corrections import Correction, corrected, unwrapped
+from yolo_fs.artifacts.table import Artifact
 from yolo_fs.schemas.base import Shape, fields_of, is_whole
 from yolo_fs.schemas.layout import Format
 from yolo_fs.schemas.messages.catalogue import MESSAGES
@@ -118,7 +119,7 @@ def _strip_fence(text: str) -> str:
 def _mend_json(text: str, kind: Kind, by: Correction | None) -> str:
     if kind.format is Format.JSON:
         body = text.rstrip("\n")
-        if by is not None and len(objects := _objects_in(body)) == 1 and _record(body) is None:
+        if _record(body) is None and len(objects := _objects_in(body)) == 1:
             body = json.dumps(objects[0], ensure_ascii=False, indent=2)
         if by is not None:
             body = _unwrap(body, kind)
@@ -154,6 +155,10 @@ def _read_objects(text: str) -> list[dict[str, Any]]:
         if text[position] in " \t\r\n,":
             position += 1
             continue
+        if text[position] == '"' and (within := _objects_in_string(text, position)):
+            objects += within
+            position = _LENIENT.raw_decode(text, position)[1]
+            continue
         if text[position] not in "{[":
             end = text.find("\n", position) % (len(text) + 1)
             line = text[position:end].strip()
@@ -164,7 +169,7 @@ def _read_objects(text: str) -> list[dict[str, Any]]:
             position = end
             continue
         value, end, comments = _value_at(text, position)
-        members = value if isinstance(value, list) else [value]
+        members = _flattened(value)
         if not all(isinstance(member, dict) for member in members):
             return []
         notes += comments
@@ -176,6 +181,27 @@ def _read_objects(text: str) -> list[dict[str, Any]]:
     if notes and objects:
         objects[-1] = _add_note(objects[-1], notes)
     return objects
+
+
+def _flattened(value: Any) -> list[Any]:
+    """Return the members of a list and of the lists in it, or the value itself."""
+    members, waiting = list[Any](), [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, list):
+            waiting += reversed(item)
+        else:
+            members.append(item)
+    return members
+
+
+def _objects_in_string(text: str, position: int) -> list[dict[str, Any]]:
+    """Return the objects that a JSON string holds as text, such as `"{\\"id\\": \\"C1\\"}"`."""
+    try:
+        string, _ = _LENIENT.raw_decode(text, position)
+    except ValueError:
+        return []
+    return _read_objects(string) if string.lstrip().startswith(("{", "[")) else []
 
 
 def _is_fence(line: str) -> bool:
@@ -241,6 +267,8 @@ def _unfold_list(lines: Sequence[str], kind: Kind) -> list[str]:
     artifact, whole = artifact_of(kind), _record(lines[0]) if len(lines) == 1 else None
     if artifact is None or whole is None or artifact.is_one_line:
         return list(lines)
+    if named := _records_by_name(artifact, whole):
+        return [_written_like(lines[0], record) for record in named]
     is_known = _LISTS if artifact.header else whole.keys() - fields_of(artifact.shapes[0]).keys()
     lists = [key for key, item in whole.items() if key in is_known and isinstance(item, list)]
     if len(lists) != 1 or (not artifact.header and len(whole) > 1):
@@ -255,6 +283,17 @@ def _unfold_list(lines: Sequence[str], kind: Kind) -> list[str]:
         del whole[lists[0]]
     records = [whole, *members] if artifact.header else members
     return [_written_like(lines[0], record) for record in records]
+
+
+def _records_by_name(artifact: Artifact, whole: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the records of an object that has each of several under its id; none for any other."""
+    own = {key for shape in artifact.shapes for key in fields_of(shape)}
+    is_named = "id" in own and all(
+        isinstance(item, dict) and item.get("id", key) == key for key, item in whole.items()
+    )
+    if artifact.header or len(whole) < 2 or not is_named or not own.isdisjoint(whole):
+        return []
+    return [{"id": key, **item} for key, item in whole.items()]
 
 
 def _unwrap(text: str, kind: Kind) -> str:
