@@ -212,9 +212,13 @@ def _plan_name(
         return
     line, header = records[0]
     spelled = f"{header.get('p')}-{header.get('n')}"
-    if PlanId.parse(spelled) and spelled != str(place.plan):
-        own, expected = place.plan, f"plan {place.plan}, as the file is named"
-        hint = f'Write "p":"{own.phase}","n":"{own.number}" here, or rename the file.'
+    of_phase = place.phase.number if place.phase else place.plan.phase
+    meant = PlanId(of_phase, place.plan.number)
+    if PlanId.parse(spelled) and spelled != str(meant):
+        is_named = meant == place.plan  # else the file is renamed, as another finding says
+        expected = f"plan {meant}, as the file is {'' if is_named else 'to be '}named"
+        hint = f'Write "p":"{meant.phase}","n":"{meant.number}" here'
+        hint += ", or rename the file." if is_named else "."
         message = f"the content is plan {spelled}"
         yield line, Fault(Reason.NAME_MISMATCH, "/n", message, expected, hint)
     yield from _check_phase_of_name(place)
@@ -431,13 +435,18 @@ def _check_contradictions(place: ArtifactPath, records: Sequence[Record]) -> Ite
         )
 
 
+_OF_A_PLAN = ("id", "task")
+"""Keys of a task within the plan that its record names."""
+
+
 def references_in(value: Mapping[str, object]) -> Iterator[tuple[str, PlanId | TaskRef]]:
     """Yield each plan and task that a record names, with its key."""
     plan = str(value.get("plan"))
-    for key in ("plan", "task", "of"):
+    for key in ("plan", *_OF_A_PLAN, "of"):
         name = str(value.get(key))
-        of_plan = TaskRef.parse(f"{plan}/{name}") if key == "task" else None
-        if named := of_plan or TaskRef.parse(name) or PlanId.parse(name):
+        of_plan = TaskRef.parse(f"{plan}/{name}") if key in _OF_A_PLAN else None
+        whole = None if key == "id" else TaskRef.parse(name) or PlanId.parse(name)
+        if named := of_plan or whole:
             yield key, named
 
 
@@ -447,11 +456,15 @@ def _check_references(
     for line, value in records if around.present else ():
         for key, named in references_in(value):
             plan = named.plan if isinstance(named, TaskRef) else named
-            if str(plan) not in around.present:
+            is_told = key in _OF_A_PLAN and value.get("plan") == str(plan)  # of `plan` itself
+            if str(plan) not in around.present and not is_told:
                 message, known = f"no plan {plan} in this phase", _one_of(around.present, _PLANS)
-            elif named != plan and str(named) not in around.tasks:
+            elif str(plan) in around.present and named != plan and str(named) not in around.tasks:
                 theirs = {task for task in around.tasks if task.startswith(f"{plan}/")}
-                message, known = f"plan {plan} has no task {named}", _one_of(theirs)
+                named_alone = {task.partition("/")[2] for task in theirs}
+                is_alone = "/" not in str(value.get(key))
+                message = f"plan {plan} has no task {value.get(key)}"
+                known = _one_of(named_alone if is_alone else theirs)
                 if not theirs:  # the plan cannot be read
                     continue
             else:
