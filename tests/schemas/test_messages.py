@@ -255,7 +255,6 @@ def test_a_message_survives_the_way_out_and_in(path):
     ("value", "reason", "expected"),
     [
         ({"type": "critique_results"}, Reason.UNKNOWN_TYPE, "critique_result"),
-        ({"type": "DevBlocker"}, Reason.UNKNOWN_TYPE, "dev_blocker"),
         (
             {"type": "shipped", "decision": "SHIP", "integration_qa": "PASS"},
             Reason.UNKNOWN_TYPE,
@@ -270,6 +269,25 @@ def test_without_a_known_type_the_nearest_one_is_named(value, reason, expected):
     message, (fault,) = read_message(value)
     assert message is None
     assert (fault.reason, fault.at, fault.expected) == (reason, "/type", expected)
+
+
+@pytest.mark.parametrize(
+    ("spelled", "reason"),
+    [
+        ({"type": "DevBlocker"}, Reason.UNKNOWN_TYPE),
+        ({"type": "DEV_BLOCKER"}, Reason.UNKNOWN_TYPE),
+        ({"type": "dev-blocker"}, Reason.UNKNOWN_TYPE),
+        ({"Type": "dev_blocker"}, Reason.MISSING_KEY),
+        ({"message_type": "dev blocker"}, Reason.MISSING_KEY),
+    ],
+)
+def test_a_type_in_another_spelling_is_named_and_all_else_is_told_with_it(spelled, reason):
+    whole = {key: item for key, item in _document("dev_blocker").items() if key != "type"}
+    _, (fault,) = read_message({**whole, **spelled})
+    assert (fault.reason, fault.at, fault.expected) == (reason, "/type", "dev_blocker")
+    del whole["needs"]
+    _, faults = read_message({**whole, **spelled})
+    assert [each.at for each in faults] == ["/type", "/needs"]
 
 
 def test_an_empty_object_is_told_all_types():

@@ -138,7 +138,7 @@ class Checker:
 
     def check_kind(self, kind: Kind, path: str, data: bytes) -> Checked:
         """Check the bytes of a file of a kind, without its surroundings."""
-        from yolo_fs.artifacts.catalogue import artifact_of, find_kind
+        from yolo_fs.artifacts.catalogue import ANY_ENVELOPE, ANY_MESSAGE, artifact_of
 
         if artifact := artifact_of(kind):
             return self.check(ArtifactPath(path, artifact), data, NoTree())
@@ -148,7 +148,7 @@ class Checker:
         else:
             located = kind.faults(reading.records, self._settings.mode)
             faults = (*reading.findings, *(fault.as_finding(path, line) for line, fault in located))
-        if find_kind(kind.name):  # of any message, none is the example
+        if kind not in (ANY_MESSAGE, ANY_ENVELOPE):  # of any message, none is the example
             faults = tuple(_add_example_hint(each, kind.format, kind.name) for each in faults)
         return Checked(reading.records, faults, torn=reading.torn)
 

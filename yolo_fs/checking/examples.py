@@ -74,7 +74,11 @@ def _folder_of(kind: str) -> Path:
     if named is None or named.name.startswith("artifact/"):
         return _examples("artifacts") / artifact_named(kind).kind
     family, _, own = named.name.partition("/")
-    return _examples(f"{family}s") / (own or family)
+    folder = _examples(f"{family}s") / (own or family)
+    if not folder.is_dir():
+        hint = f"'yolo-fs schema list' shows those there are, such as {family}/TYPE."
+        raise YoloError(Reason.UNKNOWN_NAME, f"{family} is a family of kinds", hint=hint)
+    return folder
 
 
 def example_for(

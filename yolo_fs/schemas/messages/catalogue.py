@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from yolo_fs.core.reasons import Fault, Reason
 from yolo_fs.schemas.base import check, fields_of
-from yolo_fs.schemas.layout import Strictness
+from yolo_fs.schemas.layout import Strictness, spelling_of
 from yolo_fs.schemas.messages import departments, team, work
 from yolo_fs.schemas.messages.message import CATALOGUE, Direction, Message
 
@@ -36,15 +36,21 @@ def read_message(
         if rival := candidate.rival(value):
             return None, (rival,)
     if shape is None:
-        return None, (_fault_for_message_type(value),)
+        fault, meant = _fault_for_message_type(value), _meant_by(value)
+        more = (
+            check(MESSAGES[meant], {**_without_type(value), "type": meant}, mode) if meant else ()
+        )
+        return None, (fault, *(more[1] if more else ()))
     message, faults = check(shape, value, mode)
     return cast("Message | None", message), faults
 
 
 def _fault_for_message_type(value: Mapping[str, Any]) -> Fault:
-    expected = _nearest(value)
+    expected = _meant_by(value) or _nearest(value)
     if "type" not in value:
-        return Fault(Reason.MISSING_KEY, "/type", "'type' is absent", expected)
+        other = next((key for key in value if key not in _without_type(value)), "")
+        beside = f", but {other!r} is there" if other else ""
+        return Fault(Reason.MISSING_KEY, "/type", f"'type' is absent{beside}", expected)
     named = value["type"]
     if not isinstance(named, str):
         return Fault(Reason.WRONG_TYPE, "/type", f"got {type(named).__name__}", expected)
@@ -55,6 +61,22 @@ def _fault_for_message_type(value: Mapping[str, Any]) -> Fault:
     )
     message = f"no message has the type {named[:80]!r}"
     return Fault(Reason.UNKNOWN_TYPE, "/type", message, expected, hint)
+
+
+def _without_type(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message without the key that says its type, however that is spelled."""
+    return {key: item for key, item in value.items() if spelling_of(key) not in _OF_THE_TYPE}
+
+
+_OF_THE_TYPE = ("type", "messagetype", "msgtype")
+
+
+def _meant_by(value: Mapping[str, Any]) -> str:
+    """Return the type that a message names in another spelling; empty for none."""
+    kept = _without_type(value)
+    named = [item for key, item in value.items() if key not in kept and isinstance(item, str)]
+    letters = {spelling_of(name): name for name in MESSAGES}
+    return next((letters[spelling_of(each)] for each in named if spelling_of(each) in letters), "")
 
 
 def _nearest(value: Mapping[str, Any]) -> str:
