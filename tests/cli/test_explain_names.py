@@ -66,5 +66,5 @@ def test_a_closed_gate_names_first_what_most_of_the_phase_waits_for(
     capsys.readouterr()
     assert run(["gate", "why", "all-depts", "-C", str(team.root)]) == Exit.FINDINGS
     first, command, *_ = capsys.readouterr().out.splitlines()
-    assert first.startswith("root cause: ") and NAME in first
+    assert first.startswith(f"root cause: waiting for user, who answers {NAME}")
     assert command == f"  → yolo-fs answer {NAME} CHOICE"

@@ -71,8 +71,8 @@ def test_home_is_the_inbox_with_question_options_and_command(browser: Any, tmp_p
         assert item.locator(".command code").inner_text() == "yolo-fs answer ESC-01-01-T1 CHOICE"
         cause = page.locator(".cause .sentence").inner_text()
         assert (
-            cause
-            == f"user answers ESC-01-01-T1 (Blue or Red): {QUESTION} This blocks 01-01/T1, backend"
+            cause == f"waiting for user, who answers ESC-01-01-T1 (Blue or Red): {QUESTION} "
+            "This blocks 01-01/T1, backend"
         )
         shown = page.locator(".item .command code").all_inner_texts()
         assert shown == [one["command"] for one in client.api("board").data["inbox"]]
@@ -90,9 +90,11 @@ def test_the_root_cause_stands_in_one_sentence_above_the_steps(
     with board_of(browser, team_in("gate", tmp_path)) as (page, _):
         said = page.locator(".cause .sentence").inner_text()
         assert (
-            said
-            == "ux-architect does architecture; that blocks gate ux-complete → backend, frontend"
+            said == "waiting for ux-architect, who does architecture; that blocks gate ux-complete "
+            "→ backend, frontend"
         )
+        command = page.locator(".cause .command code").inner_text()
+        assert command == "yolo-fs workflow next --phase 1"
         steps = page.locator("[data-key=steps]").bounding_box()
         assert page.locator(".cause").bounding_box()["y"] < steps["y"]
         page.locator(".cause summary").click()

@@ -207,8 +207,8 @@ def _draw_phase(console: Console, phase: PhaseBoard, *, verbose: bool) -> None:
     if left := phase.pace.sentence:
         console.print(f"  {left}", style="dim")
     if cause := phase.root_cause:
-        run = f"; run: {cause.command}" if cause.command else ""
-        console.print(f"  root cause: {safe(cause.sentence + run, 800)}", style="bold yellow")
+        text = f"{cause.sentence}; run: {cause.command}"
+        console.print(f"  root cause: {safe(text, 800)}", style="bold yellow")
     for alarm in phase.alarms:
         console.print(f"  alarm: {safe(str(alarm), 2_000)}", style="red")
     for escalation in phase.escalations:

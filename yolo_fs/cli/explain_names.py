@@ -91,5 +91,5 @@ def _phase(phase: Phase) -> Explanation:
     if cause:
         says.insert(0, cause.sentence)
     own = f"yolo-fs workflow next --phase {phase.facts.spelled}"
-    command = (cause.command if cause else "") or own
+    command = cause.command if cause else own
     return Explanation(str(phase.id), "phase", tuple(dict.fromkeys(says)), command)

@@ -72,7 +72,6 @@ def why(invocation: Invocation, *, name: str, phase: str) -> Reply:
     def show(console: Console) -> None:
         if cause:
             console.print(f"root cause: {safe(cause.sentence, 800)}")
-        if cause and cause.command:
             console.print(f"  → {cause.command}")
         _show_why(console, status)
         if run:

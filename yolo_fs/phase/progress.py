@@ -102,11 +102,15 @@ class Next(NamedTuple):
     """What is to be done, where the step does not say it: `answers ESC-01-01-T2 (blue or red)`."""
 
     @property
+    def deed(self) -> str:
+        """What is to be done, as a verb of the agent: `does research`."""
+        task = f" {safe(self.task)}" if self.task else ""
+        return self.act or f"does {self.step.replace('_', ' ')}{task}"
+
+    @property
     def sentence(self) -> str:
         """Who does what, in words."""
-        task = f" {safe(self.task)}" if self.task else ""
-        step = self.step.replace("_", " ")
-        return f"{self.agent} {self.act or f'does {step}{task}'}"
+        return f"{self.agent} {self.deed}"
 
 
 class DepartmentStatus(NamedTuple):

@@ -39,7 +39,7 @@ class RootCause(NamedTuple):
     sentence: str
     """Who is to do what, and whom that holds up, level by level."""
     command: str
-    """Command that settles it; empty where an agent writes what is missing."""
+    """Command that settles it, or shows who writes what is missing."""
     tree: WaitTree
 
 
@@ -58,7 +58,8 @@ def root_cause(phase: Phase) -> RootCause | None:
     levels_of = {name: _group_by_distance(name, behind) for name in roots}
     held = {name: _count_held_up(phase, levels) for name, levels in levels_of.items()}
     root = min(roots, key=lambda name: (-held[name], -sum(map(len, levels_of[name])), name))
-    does, command = _find_act_at(phase, root, behind[root])
+    does, settles = _find_act_at(phase, root, behind[root])
+    command = settles or f"yolo-fs workflow next --phase {phase.facts.spelled}"
     levels = ([name for name in each if _is_told(name, behind)] for each in levels_of[root])
     blocked = [_listed(level) for level in levels if level]
     link = " This blocks" if does.endswith(("?", "!", ".")) else "; that blocks"
@@ -113,10 +114,11 @@ def _find_act_at(phase: Phase, root: str, waits: Iterable[Wait]) -> tuple[str, s
     for escalation in phase.escalations:
         if escalation.is_open and (str(escalation.id) in names or str(escalation.id) == root):
             does, command = act_of(escalation)
-            return f"{escalation.agent} {does}", command
+            return f"waiting for {escalation.agent}, who {does}", command
     for department in phase.progress.departments:
         if department.next and root in _names_of(phase, department):
-            return department.next.sentence, department.next.command
+            turn = department.next
+            return f"waiting for {turn.agent}, who {turn.deed}", turn.command
     gate = next((candidate for candidate in phase.gates if f"gate:{candidate.name}" == root), None)
     if gate and gate.missing:
         return f"{shown(root)} lacks {gate.missing[0].what}", gate.missing[0].command
