@@ -145,6 +145,38 @@ def test_a_declaration_without_evidence_is_drift(team: Team) -> None:
     ]
 
 
+STATE = ".yolo-planning/state.json"
+TOO_MUCH = (
+    '{"ms":"v1","ph":1,"tt":1,"st":"complete","step":"signoff","pr":100,"started":"2026-02-18"}'
+)
+
+
+def test_a_project_state_that_claims_too_much_is_told_the_command_that_takes_it_back(
+    team: Team,
+) -> None:
+    team.begin()
+    team.file(STATE, f"{TOO_MUCH}\n")
+    team.user_commits("chore(state): phase 1 complete", STATE)
+    [command] = {one["command"] for one in beside(team)["drift"]}
+    assert command.startswith("git revert --no-edit ")
+    team.git(*command.split()[1:])
+    assert beside(team)["drift"] == []
+
+
+@pytest.mark.parametrize("others", [(), ("src/a.py",)])
+def test_a_state_whose_commit_changes_more_is_told_what_the_sign_off_lacks(
+    team: Team, others: tuple[str, ...]
+) -> None:
+    """What is not committed yet, or came with other work, is not reverted by our advice."""
+    team.begin()
+    team.file(STATE, f"{TOO_MUCH}\n")
+    for path in others:
+        team.file(path, "x = 1\n")
+    if others:
+        team.user_commits("chore(state): phase 1 complete", STATE, *others)
+    assert {one["command"] for one in beside(team)["drift"]} == {"yolo-fs phase sign-off 1"}
+
+
 def test_a_forged_sentinel_is_named(team: Team) -> None:
     team.begin()
     team.file(".yolo-planning/phases/01-auth/.handoff-ux-complete", "")

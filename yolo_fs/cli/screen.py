@@ -193,7 +193,7 @@ def _in_the_way(seen: PresentMoment, item_ids: set[str], most_drifts: int) -> It
         for escalation in phase.escalations:
             if escalation.is_open and escalation.holder is not Role.USER:
                 does, command = act_of(escalation)
-                yield ScreenLine(f"  ! {escalation.agent} {does}", "yellow")
+                yield ScreenLine(f"  ! waiting for {escalation.agent}, who {does}", "yellow")
                 if command:
                     yield ScreenLine(f"    {command}", is_command=True)
     yield from _wanted_beside(seen.beside, most_drifts)
@@ -212,8 +212,8 @@ def _in_the_way(seen: PresentMoment, item_ids: set[str], most_drifts: int) -> It
 
 def _wanted_beside(all_notes: Iterable[WorkTreeNotes], most_drifts: int) -> Iterator[ScreenLine]:
     """Yield what the work tree says and history does not."""
-    drifts = list[str]()
-    for notes in all_notes:
+    drifts, listed = list[str](), tuple(all_notes)
+    for notes in listed:
         place = f"{notes.phase}: " if notes.phase else ""
         drifts += [f"  ! drift: {place}{drift}" for drift in notes.drifts]
         for name in notes.forged:
@@ -226,6 +226,9 @@ def _wanted_beside(all_notes: Iterable[WorkTreeNotes], most_drifts: int) -> Iter
         yield ScreenLine(text, "yellow")
     if more := len(drifts[most_drifts:]):
         yield ScreenLine(f"  … {more} more drifts: -v shows them", "dim")
+    for command in dict.fromkeys(each.command for notes in listed for each in notes.drifts):
+        if command:
+            yield ScreenLine(f"    {command}", is_command=True)
 
 
 def _refusal(path: str, verdict: object) -> ScreenLine:

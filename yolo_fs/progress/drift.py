@@ -26,14 +26,17 @@ from yolo_fs.phase.phase import Phase, Phases
 from yolo_fs.progress.board import Board
 from yolo_fs.progress.departments import Statuses, shown
 from yolo_fs.progress.state_files import forged_sentinels
+from yolo_fs.protocol.workflow import SIGN_OFF_COMMAND
 from yolo_fs.schemas.config import Config
 from yolo_fs.states.project import (
     Drift,
     claims,
+    current,
     declared_blockers,
     drift_of_department,
     drift_of_state,
 )
+from yolo_fs.system.files import Content, read
 from yolo_fs.system.store import ListedFolder, read_json
 from yolo_fs.workspace.planning_tree import phase_folder, phases_in
 from yolo_fs.workspace.settings import CONFIG
@@ -70,7 +73,7 @@ def notes_of_work_tree(
     `lives`: the life cycles of the handoffs, if they are known already.
     """
     root, in_force = facts_reader.repository.root, facts_reader.settings.config
-    of_all = (*_find_config_drift(board.config, in_force), *_of_project(root, board))
+    of_all = (*_find_config_drift(board.config, in_force), *_of_project(board, facts_reader))
     known = lives_at(board.phases, facts_reader) if lives is None else lives
     late = tuple(str(overdue_handoff) for overdue_handoff in overdue(known, int(time.time())))
     configured = WorkTreeNotes("", of_all, handoffs=late)
@@ -186,11 +189,28 @@ def _flatten_settings(settings: Mapping[str, Any], above: str = "") -> Iterator[
             yield above + key, value
 
 
-def _of_project(root: str, board: Board) -> Iterator[Drift]:
-    state = read_json(os.path.join(root, PROJECT_STATE))
-    if isinstance(state, dict) and board.phases:
-        for key, (declared, derived) in claims(board.phases, state).items():
-            yield Drift(PROJECT_STATE, key, declared, derived)
+def _of_project(board: Board, facts_reader: FactsReader) -> Iterator[Drift]:
+    state = read_json(os.path.join(facts_reader.repository.root, PROJECT_STATE))
+    declared = claims(board.phases, state) if isinstance(state, dict) and board.phases else {}
+    command = _find_way_back(board, facts_reader) if declared else ""
+    for key, (value, derived) in declared.items():
+        yield Drift(PROJECT_STATE, key, value, derived, command)
+
+
+def _find_way_back(board: Board, facts_reader: FactsReader) -> str:
+    """Return the command that takes a declared project state back: the revert of its commit, where
+    that changed nothing else. Otherwise the sign-off, which names what the phase lacks.
+    """
+    repository = facts_reader.repository
+    content = read(repository.root, PROJECT_STATE, facts_reader.settings.policy.max_file_bytes)
+    data = content.data if isinstance(content, Content) else b""
+    blob = repository.object_format.hash_object("blob", data).oid
+    last = ("log", "-1", "--format=%h", "--full-diff", "--name-only", "--", PROJECT_STATE)
+    if blob == repository.blob_at(board.commit, PROJECT_STATE):
+        commit, *paths = repository.git.run(*last).out.decode("utf-8", "replace").split("\n")
+        if [path for path in paths if path] == [PROJECT_STATE]:
+            return f"git revert --no-edit {commit}"
+    return SIGN_OFF_COMMAND.format(phase=current(board.phases).facts.spelled)
 
 
 def lives_at(phases: Phases, facts_reader: FactsReader) -> tuple[HandoffLifecycle, ...]:

@@ -336,6 +336,8 @@ class Drift:
     key: str
     declared: object
     derived: object
+    command: str = ""
+    """Command that takes it back, or names what it lacks; empty where none is known."""
 
     def __str__(self) -> str:
         return (
