@@ -139,6 +139,32 @@ def test_a_choice_that_nobody_offered_is_refused_and_words_decide_all_the_same(
     assert code == Exit.DONE and reply["data"]["escalation"]["decision"] == "green"
 
 
+def test_an_option_in_other_letters_is_that_option(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asks_the_user(team, "blue", "red")
+    code, reply = said(team, capsys, "answer", NAME, "RED")
+    assert code == Exit.DONE and reply["data"]["escalation"]["decision"] == "red"
+
+
+def test_whoever_holds_a_question_is_told_before_its_options(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Else a person chooses one of them, only to be told then that it is not theirs to decide."""
+    at = ("-C", str(team.root), "-q")
+    run(["escalate", "open", *at, "--task", "01-01/T1", "--reason", "Which colour?", *WORDS])
+    run(["escalate", "raise", *at, NAME, "--reason", "not mine", *WORDS])
+    options = ("--option", "blue", "--option", "red")
+    run(["escalate", "raise", *at, NAME, "--reason", "not mine", *WORDS, *options])
+    before = (team.root / LOG).read_text()
+    for words in (("green",), ("red",), ("--text", "green")):
+        code, reply = said(team, capsys, "answer", NAME, *words)
+        [finding] = reply["findings"]
+        assert code == Exit.FINDINGS and "architect holds it" in finding["message"]
+        assert finding["command"].startswith(f"yolo-fs escalate resolve {NAME} --by architect")
+    assert (team.root / LOG).read_text() == before
+
+
 def test_a_credential_stands_above_everything_else(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:

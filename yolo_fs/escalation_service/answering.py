@@ -28,7 +28,10 @@ def answer(
             nothing is decided; LOCK_TIMEOUT; UNTERMINATED.
     """
     escalation = _known(service, root, name)
-    decision = _decided(escalation, choice, text)
+    # Whoever holds it is told before the options: the user may choose none of them.
+    decision = (
+        choice or text if _is_with_another(escalation) else _decided(escalation, choice, text)
+    )
     speaker, reason = Role.USER.value, text or "the user decides"
     if escalation.standing is EscalationStage.DESCENDING and escalation.decision == decision:
         speaker, reason = escalation.agent, _RECEIPT
@@ -61,10 +64,19 @@ def _known(service: Escalations, root: str, name: EscalationId) -> EscalationPro
     return escalation
 
 
+def _is_with_another(escalation: EscalationProgress) -> bool:
+    """Return whether somebody else than the user has to decide."""
+    is_rising = escalation.is_open and escalation.standing is not EscalationStage.DESCENDING
+    return is_rising and escalation.holder is not Role.USER
+
+
 def _decided(escalation: EscalationProgress, choice: str, text: str) -> str:
     options = escalation.options
     if choice.isdecimal() and 0 < int(choice) <= len(options) and choice not in options:
         return options[int(choice) - 1]
+    alike = [each for each in options if each.casefold() == choice.casefold()]
+    if len(alike) == 1:
+        return alike[0]
     listed = "; ".join(f"{at} {safe(each)}" for at, each in enumerate(options, 1))
     if choice and options and choice not in options:
         message = f"{safe(choice)!r} is none of the options: {listed}"
