@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from yolo_fs.artifacts.classify import classify, intended_path, misnamed
+from yolo_fs.artifacts.classify import classify, intended_path, misnamed, with_phase
 from yolo_fs.artifacts.table import ARTIFACTS
+from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Reason
 
 PHASE = "phases/01-auth"
@@ -89,6 +90,29 @@ def test_a_near_name_is_told_with_the_one_that_was_meant(name: str) -> None:
 def test_whoever_has_to_fill_in_a_phase_is_told_where_they_are_listed(name: str) -> None:
     finding = misnamed(f".yolo-planning/{name}")
     assert finding and "'yolo-fs phase list'" in finding.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "phases", "meant"),
+    [
+        ("critique.jsonl", ("01-auth",), "01-auth/critique.jsonl"),
+        ("critique.jsonl", ("01-auth", "02-billing"), "NN-SLUG/critique.jsonl"),
+        ("02-01.plan.jsonl", ("01-auth", "02-billing"), "02-billing/02-01.plan.jsonl"),
+        ("phases/01-01.plan.jsonl", ("02-billing",), "NN-SLUG/01-01.plan.jsonl"),
+        ("phases/2/critique.jsonl", ("01-auth", "02-billing"), "02-billing/critique.jsonl"),
+        ("phases/auth/critique.jsonl", ("01-auth", "02-billing"), "01-auth/critique.jsonl"),
+        ("phases/other/critique.jsonl", ("01-auth",), "NN-other/critique.jsonl"),
+    ],
+)
+def test_the_phase_that_only_one_can_be_is_named(
+    name: str, phases: tuple[str, ...], meant: str
+) -> None:
+    wrong = misnamed(f".yolo-planning/{name}")
+    assert wrong
+    finding = with_phase(wrong, filter(None, map(PhaseId.parse, phases)))
+    assert finding.expected == f".yolo-planning/phases/{meant}"
+    is_open = "NN-" in meant
+    assert ("'yolo-fs phase list'" in finding.hint) is is_open is bool(finding.command)
 
 
 @pytest.mark.parametrize("name", NOBODYS)

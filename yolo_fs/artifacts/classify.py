@@ -298,7 +298,7 @@ def has_own_name(name: str) -> bool:
 
 
 _ENDINGS = (".jsonl", ".json", ".toon")
-_DATA = re.compile(r"(?P<stem>.+)\.(?:jsonl?|ndjson|toon)(?:\.(?:txt|md))?", re.IGNORECASE)
+_DATA = re.compile(r"(?P<stem>.+)\.(?:jsonl?|ndjson|ya?ml|toon)(?:\.(?:txt|md))?", re.IGNORECASE)
 """Names that may be an artifact's; notes, images and the like never are."""
 _OF_PROGRAMS = (".#", "._")
 """How names begin that Emacs and macOS make for a moment, or beside a file."""
@@ -379,9 +379,44 @@ def misnamed(path: str) -> Finding | None:
         return _document_instead(path)
     message = "nobody reads or commits a file of this name"
     hint = "Rename the file. If a file of that name exists, add the content to it instead."
-    if "/phases/NN-" in meant:
-        hint += " 'yolo-fs phase list' shows the number and the name of each phase."
+    if _PHASE_GAP.search(meant):
+        hint += _WHICH_PHASE
     return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, meant, hint)
+
+
+_PHASE_GAP = re.compile(r"/phases/(?P<number>NN|[0-9]{2}(?=-SLUG/))-(?P<slug>[^/]+)/")
+_WHICH_PHASE = " 'yolo-fs phase list' shows the number and the name of each phase."
+
+
+def with_phase(wrong: Finding, phases: Iterable[PhaseId]) -> Finding:
+    """Return the finding on a misnamed file with the phase that is meant, if only one may be.
+
+    `phases`: those of the planning tree.
+    """
+    gap, place = _PHASE_GAP.search(wrong.expected), place_of_name(wrong.expected)
+    if gap is None:
+        return wrong
+    number = place.plan.phase if place and place.plan else gap["number"].replace("NN", "")
+    slug = gap["slug"].replace("SLUG", "")
+    known = [
+        str(phase)
+        for phase in phases
+        if number in ("", phase.number) and slug in ("", str(phase).partition("-")[2])
+    ]
+    if len(known) != 1:
+        return wrong
+    expected = f"{wrong.expected[: gap.start()]}/phases/{known[0]}/{wrong.expected[gap.end() :]}"
+    hint = wrong.hint.removesuffix(_WHICH_PHASE)
+    return replace(wrong, expected=expected, hint=hint, command="")
+
+
+def place_meant_by(wrong: Finding) -> ArtifactPath | None:
+    """Return the place that a misnamed file was meant to have; None for a document, which is not
+    what its artifact would be.
+    """
+    if is_document(wrong.path) and not is_document(wrong.expected):
+        return None
+    return classify(wrong.expected) or place_of_name(wrong.expected)
 
 
 def is_beside_its_artifact(path: str, *there: Collection[str]) -> bool:

@@ -6,6 +6,7 @@ Nothing is changed and nothing waits: the verdict is on the bytes as they are no
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,6 +23,7 @@ from yolo_fs.artifacts.classify import (
     in_tree,
     is_beside_its_artifact,
     is_document,
+    kind_called,
     kind_of_content,
     kind_of_name,
     misnamed,
@@ -29,7 +31,9 @@ from yolo_fs.artifacts.classify import (
     name_meant_by,
     name_of_kind,
     nested,
+    place_meant_by,
     place_of_name,
+    with_phase,
 )
 from yolo_fs.artifacts.handoff_names import HANDOFF_FOLDER
 from yolo_fs.artifacts.verdicts import ArtifactPath
@@ -47,19 +51,22 @@ from yolo_fs.core.reasons import Finding, Reason, YoloError, errors
 from yolo_fs.git.repository import Repository
 from yolo_fs.handoffs.lifecycle import HANDOFF
 from yolo_fs.schemas.config import Config, Policy
-from yolo_fs.schemas.layout import Record
+from yolo_fs.schemas.layout import Format, Record
 from yolo_fs.system.files import FileEntry, names_in, walk
 from yolo_fs.system.readers import read_object
 from yolo_fs.workspace.planning_tree import (
     doubled_phases,
     folders_written_to,
     found_from,
+    phases_in,
     trees_above,
 )
 from yolo_fs.workspace.settings import Settings, load_in_force, not_initialised, user_config_path
 from yolo_fs.workspace.user_config import examine
 
 STDIN = "-"
+_PACKET = re.compile(rb"\s*---\s*\r?\nhandoff:")
+"""How a HANDOFF.md begins."""
 
 
 class CheckedFile(NamedTuple):
@@ -94,6 +101,11 @@ class Validator:
     def max_bytes(self) -> int:
         """Maximum size of a file that is read, in bytes."""
         return self._settings.policy.max_file_bytes
+
+    @property
+    def root(self) -> str:
+        """Absolute path of the repository; empty outside of one."""
+        return self._repository.root if self._repository else ""
 
     @property
     def aliases(self) -> Mapping[str, Mapping[str, str]]:
@@ -176,8 +188,16 @@ class Validator:
 
     def text(self, data: bytes) -> CheckedFile:
         """Check one text: what it says that it is, by default a message."""
-        kind = self._kind or self._kind_of_content(data, STDIN) or ANY_MESSAGE
-        return self._check_kind(kind, STDIN, data)
+        kind = self._kind or self._kind_of_text(data)
+        # A message is no file, of which the rest may be still to come.
+        whole = data if kind.format is not Format.JSON or data.endswith(b"\n") else data + b"\n"
+        return self._check_kind(kind, STDIN, whole)
+
+    def _kind_of_text(self, data: bytes) -> Kind:
+        """Return the kind that a text says that it is, by default any message."""
+        if _PACKET.match(data):
+            return kind_called(HANDOFF)
+        return self._kind_of_content(data, STDIN) or ANY_MESSAGE
 
     def _folder(self, root: str, below: str, shown: str) -> Iterator[CheckedFile]:
         for entry in walk(root, below):
@@ -227,6 +247,13 @@ class Validator:
         tip = repository.head().tip if repository else None
         return not (repository and repository.blob_at(tip, location.path))
 
+    def _misnamed(self, location: InTree) -> Finding | None:
+        """Return the finding on a name that is nearly an artifact's, with the phase that is meant
+        if only one may be.
+        """
+        wrong = misnamed(location.path)
+        return with_phase(wrong, phases_in(location.root)) if wrong else None
+
     def _is_ours(self, path: str) -> bool:
         """Return whether a path relative to the repository is one that is checked."""
         name = os.path.basename(path)
@@ -249,15 +276,16 @@ class Validator:
         return WorkTree(tree_root, self.max_bytes, commits_exist)
 
     def _locate(self, full: str) -> InTree | None:
-        """Return the place of a file in its planning tree; for a HANDOFF.md, anywhere."""
+        """Return the place of a file in its planning tree; for a HANDOFF.md, or one of nearly that
+        name, anywhere.
+        """
         location = in_tree(full)
-        if location or self._repository is None or os.path.basename(full) != HANDOFF:
+        if location or self._repository is None:
             return location
-        root = self._repository.root
-        below = os.path.relpath(
-            os.path.join(os.path.realpath(os.path.dirname(full)), HANDOFF), root
-        )
-        return None if below.startswith("../") else InTree(root, below)
+        root, (folder, name) = self._repository.root, os.path.split(full)
+        below = os.path.relpath(os.path.join(os.path.realpath(folder), name), root)
+        is_handoff = name == HANDOFF or misnamed(below) is not None
+        return InTree(root, below) if is_handoff and not below.startswith("../") else None
 
     def _check_nested_tree(self, location: InTree) -> Finding | None:
         """Return a finding on a planning tree below the root of the repository.
@@ -334,7 +362,7 @@ class Validator:
         """Check a file by its place, else by its name, else by its content."""
         if isinstance(data, Finding):
             is_there = data.reason is not Reason.FILE_MISSING and not self._kind
-            named = misnamed(location.path) if location and is_there else None
+            named = self._misnamed(location) if location and is_there else None
             faults = (named, data) if named else (data,)
             return CheckedFile(shown, tuple(replace(each, path=shown) for each in faults))
         if self._kind:
@@ -345,16 +373,15 @@ class Validator:
             checked = self._check_place(place, shown, data, snapshot)
             is_staged = isinstance(snapshot, Staged)  # `staged` asks for it
             return checked if is_staged else self._add_lost_records(checked, location)
-        wrong = misnamed(location.path) if location else None
+        wrong = self._misnamed(location) if location else None
         if wrong and not _is_below(wrong.path, HANDOFF_FOLDER):
             named = replace(wrong, path=shown)
-            # There is no place where the number of a plan is missing, and no data in a document.
-            meant = None if is_document(shown) else classify(wrong.expected)
-            if meant is None and not is_document(shown):  # which phase is meant is not known
-                meant, snapshot = place_of_name(os.path.basename(wrong.expected)), NoTree()
-            if meant is None:
+            meant = place_meant_by(wrong)
+            if meant is None:  # there is no data in a document
                 return CheckedFile(shown, (named, *self._checker.find_secrets(shown, data)))
-            under_it = self._check_place(meant, shown, data, snapshot)
+            is_known = classify(wrong.expected) is not None
+            around = snapshot if is_known else NoTree()  # which phase is meant is not known
+            under_it = self._check_place(meant, shown, data, around)
             return under_it._replace(findings=(named, *under_it.findings))
         name = os.path.basename(shown)
         if place := place_of_name(name):

@@ -22,7 +22,9 @@ from yolo_fs.artifacts.classify import (
     is_beside_its_artifact,
     is_document,
     misnamed,
+    place_meant_by,
     plans_named,
+    with_phase,
 )
 from yolo_fs.artifacts.decide import EventSink
 from yolo_fs.artifacts.examine import needs_of
@@ -62,6 +64,7 @@ from yolo_fs.system.files import (
     read,
 )
 from yolo_fs.workspace.own_files import lock_path
+from yolo_fs.workspace.planning_tree import phases_in
 from yolo_fs.workspace.settings import Settings
 
 
@@ -141,7 +144,7 @@ class Pipeline:
         what its artifact would have.
         """
         path = wrong.path
-        meant = None if is_document(path) else classify(wrong.expected)
+        meant = place_meant_by(wrong)
         content = read(self._repository.root, path, self._settings.policy.max_file_bytes)
         if isinstance(content, Finding):
             is_gone = content.reason is Reason.FILE_MISSING
@@ -451,7 +454,8 @@ class Scanner:
         here = {f"{folder}/{name}" for name in names_in(f"{self._repository.root}/{folder}")}
         if is_beside_its_artifact(path, here, self._repository.files_at(head.tip, folder)):
             return None
-        return self._pipeline.look_misnamed(finding)
+        phases = phases_in(self._repository.root)
+        return self._pipeline.look_misnamed(with_phase(finding, phases))
 
     def _refresh_head(self) -> Head:
         head = self._repository.head()
