@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import time
 import typing
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +26,7 @@ from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.checking.checker import Checker
 from yolo_fs.checking.snapshots import NoTree
 from yolo_fs.core.reasons import Finding, Reason, errors
+from yolo_fs.handoffs.repair import mended_packet
 from yolo_fs.schemas.base import (
     Form,
     Shape,
@@ -35,6 +37,7 @@ from yolo_fs.schemas.base import (
 )
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.layout import Format
+from yolo_fs.system.front_matter import read_front_matter
 from yolo_fs.workspace.settings import Settings
 
 EXAMPLES = Path(__file__).parents[1] / "fixtures" / "examples" / "artifacts"
@@ -506,3 +509,117 @@ def test_untidy_files_pass_repairable_ones_after_repair_and_hopeless_ones_never(
     with capsys.disabled():
         print(f"\nYOLO_SEED={seed}\n{table(right, every)}")
     assert wrong == []
+
+
+# --- deviations of a packet ------------------------------------------------------------------------------------------
+
+PACKET = (EXAMPLES / "handoff" / "ok" / "executor_to_architect_with_notes.md").read_text()
+_PACKET_KIND = find_kind("artifact/handoff")
+
+
+def fields_in(text: str) -> dict[str, str]:
+    """Return what the strict reader has; nothing where it refuses the form."""
+    records = read_front_matter(text.encode(), "HANDOFF.md").records
+    return dict(records[0].value["handoff"]) if records else {}
+
+
+def comment_behind(line: str) -> str:
+    return f"{line}  # so it is"
+
+
+def comment_above(line: str) -> str:
+    return f"  # so it is\n{line}"
+
+
+def tab_for_blanks(line: str) -> str:
+    return f"\t{line.strip()}"
+
+
+def more_blanks(line: str) -> str:
+    return f"  {line}"
+
+
+def no_blanks(line: str) -> str:
+    return line.strip()
+
+
+def no_blank_behind_colon(line: str) -> str:
+    return line.replace(": ", ":", 1)
+
+
+def bold_key(line: str) -> str:
+    key, text = line.strip().split(": ", 1)
+    return f"- **{key}**: {text}"
+
+
+def camel_key(line: str) -> str:
+    key, text = line.strip().split(": ", 1)
+    first, *others = key.split("_")
+    return f"  {first}{''.join(map(str.title, others))}: {text}"
+
+
+def quoted_value(line: str) -> str:
+    key, text = line.strip().split(": ", 1)
+    return f'  {key}: "{text}"'
+
+
+def capitals(line: str) -> str:
+    key, text = line.strip().split(": ", 1)
+    is_word = key in ("from_role", "to_role", "trigger")
+    return f"  {key}: {text.upper() if is_word else text}"
+
+
+def twice(line: str) -> str:
+    return f"{line}\n{line}"
+
+
+OF_A_FIELD = (
+    comment_behind, comment_above, tab_for_blanks, more_blanks, no_blanks, no_blank_behind_colon, bold_key, camel_key,
+    quoted_value, capitals, twice,
+)  # fmt: skip
+OF_A_PACKET: tuple[Callable[[str], str], ...] = (
+    lambda text: text,
+    lambda text: text.replace("handoff:", "Handoff:", 1),
+    lambda text: text.replace("handoff:\n", "", 1),
+    lambda text: text.replace("---\n", "", 1),
+    lambda text: text.replace("---\n", "=== AUTO HANDOFF ===\n", 1),
+    lambda text: text.replace("---\n", "----\n"),
+    lambda text: f"# Handoff\n\n{text}",
+    lambda text: f"```markdown\n{text}```\n",
+    lambda text: text.replace("\n", "\r\n"),
+    lambda text: f"\ufeff{text}",
+    lambda text: text.rstrip("\n"),
+)
+
+
+def test_a_packet_that_deviates_is_repaired_to_the_packet_that_it_was() -> None:
+    rng = random.Random(int(os.environ.get("YOLO_SEED", "14")))
+    right, body = fields_in(PACKET), PACKET.split("---\n", 2)[2].strip()
+    assert _PACKET_KIND and len(right) == 9
+    for _ in range(int(os.environ.get("YOLO_DEVIATIONS", "800"))):
+        lines = PACKET.split("\n")
+        for at in rng.sample(range(2, 11), rng.randint(1, 3)):
+            lines[at] = rng.choice(OF_A_FIELD)(lines[at])
+        spoilt = rng.choice(OF_A_PACKET)("\n".join(lines))
+        plain = (mended(spoilt.encode(), _PACKET_KIND) or spoilt.encode()).decode()
+        fixed = mended_packet(plain, fields_in(plain), ROOT)
+        assert fields_in(fixed) == right, (spoilt, fixed)
+        assert body in fixed and ("so it is" in fixed) is ("so it is" in spoilt), (spoilt, fixed)
+        assert mended_packet(fixed, fields_in(fixed), ROOT) == fixed, ("a second repair", fixed)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\n" * 40_000 + "from_role: pair\n" + "a: b\n" * 40_000,
+        "from_role: pair\n" + "\n" * 80_000 + "---\n",
+        "from_role:" + " " * 400_000 + "#",
+        "*" * 400_000 + ":",
+        json.dumps({"a\nb": "c", **dict.fromkeys(fields_in(PACKET), "x")}),
+    ],
+    ids=["fences", "blank lines", "blanks", "signs", "a key of two lines"],
+)
+def test_a_hostile_packet_is_left_as_it_is_and_at_once(text: str) -> None:
+    begun = time.process_time()
+    assert mended_packet(f"{text}\n", {}, ROOT) == f"{text}\n"
+    assert time.process_time() - begun < 2

@@ -191,6 +191,9 @@ class Obedient:
 
     def _set(self, path: Path, number: int, at: str, value: Any) -> None:
         """Put a value to a place within a line; None takes away what is there."""
+        if path.suffix == ".md":
+            _set_field(path, at.rpartition("/")[2], value)
+            return
         is_whole = path.suffix == ".json"
         lines = [path.read_text()] if is_whole else path.read_text().splitlines()
         try:
@@ -210,6 +213,15 @@ class Obedient:
             inner[key] = value
         lines[number - 1] = json.dumps(record)
         path.write_text("".join(f"{line}\n" for line in lines))
+
+
+def _set_field(path: Path, key: str, value: Any) -> None:
+    """Put a value to a field of a HANDOFF.md; None takes the field away."""
+    lines = path.read_text().splitlines()
+    end = lines.index("---", 1) if "---" in lines[1:] else len(lines)
+    others = [line for line in lines[1:end] if not line.startswith(f"  {key}:")]
+    own = [] if value is None else [f"  {key}: {value}"]
+    path.write_text("".join(f"{line}\n" for line in (lines[0], *others, *own, *lines[end:])))
 
 
 def example_in(expected: str) -> Any:

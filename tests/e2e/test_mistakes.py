@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -312,6 +313,30 @@ MISTAKES: dict[str, tuple[str, str | bytes]] = {
     "a direction in prefixes": ("api-contracts.jsonl", lines(CONTRACT | {"direction": "be_to_fe"})),
     "a level in another spelling": (".qa-gate-results.jsonl", lines(GATE | {"gl": "post_task"})),
     # A message in the place of the artifact.
+    # A wrong name, and what is wrong under it.
+    "another name and a wrong value": ("plan-01.jsonl", plan({"w": "1"})),
+    "another name and an old key": ("plan-01.jsonl", lines({**{k: v for k, v in HEADER.items() if k != "obj"}, "goal": "x"}, FIRST)),
+    "another ending and a wrong value": ("01-01.plan.json", plan({"w": "1"})),
+    "a capital and a wrong word": ("Critique.jsonl", finding(sev="Major")),
+    "a department too many and a wrong word": ("backend-critique.jsonl", finding(sev="Major")),
+    "a folder of the department and a wrong word": ("backend/critique.jsonl", finding(sev="Major")),
+    "a second ending and a fence": ("critique.jsonl.txt", f"```json\n{finding(sev='Major')}```\n"),
+    "a plan beside its phase": ("../01-01.plan.jsonl", plan({"w": "1"})),
+    "a plan in the root": ("../../01-01.plan.jsonl", plan({"w": "1"})),
+    "a phase without its zero, and a wrong value": ("../1-auth/01-01.plan.jsonl", plan({"w": "1"})),
+    "the number of another phase": ("02-01.plan.jsonl", plan()),
+    "the number of another phase, and of another plan": ("02-01.plan.jsonl", plan({"n": "02"})),
+    "YAML's ending": ("critique.yaml", "- id: C1\n  cat: gap\n  sev: major\n  q: Why?\n"),
+    "YAML's ending on JSON": ("critique.yml", finding(sev="Major")),
+    # Records in other forms.
+    "an array in an array": ("critique.jsonl", json.dumps([[FINDING], [FINDING | {"id": "C2"}]]) + "\n"),
+    "an array a line": ("critique.jsonl", f"[{GOOD.strip()}]\n[{finding(id='C2').strip()}]\n"),
+    "each under its id": ("critique.jsonl", json.dumps({"C1": FINDING, "C2": FINDING | {"id": "C2"}}) + "\n"),
+    "each under its id alone": ("critique.jsonl", json.dumps({"C1": {k: v for k, v in FINDING.items() if k != "id"}, "C2": FINDING | {"id": "C2"}}) + "\n"),
+    "an array in a text": ("critique.jsonl", json.dumps(json.dumps([FINDING])) + "\n"),
+    "a number for the id of a finding": ("critique.jsonl", finding(id=1)),
+    "numbers for the ids of tasks": ("01-01.plan.jsonl", plan(None, FIRST | {"id": 1}, SECOND | {"id": 2, "td": [1]})),
+    "percent of a number": ("critique.jsonl", finding(cf="90 %")),
     "the message of a review": ("code-review.jsonl", lines({
         "type": "code_review_result", "plan_id": "01-01", "result": "approve", "cycle": 1,
         "findings_count": 0, "critical": 0, "artifact": "x", "committed": True})),
@@ -571,7 +596,199 @@ def test_a_section_in_another_spelling_is_not_told_that_there_is_none(root: Path
     assert "tech_decisions[0]" not in said
 
 
+def test_of_records_that_stand_under_their_ids_no_value_is_lost(root: Path) -> None:
+    first, second = FINDING, FINDING | {"id": "C2", "q": "How?"}
+    path = written(root, "critique.jsonl", json.dumps({"C1": first, "C2": second}) + "\n")
+    assert run(["fix", str(path), "--write"]) == 0
+    assert [json.loads(line) for line in path.read_text().splitlines()] == [first, second]
+
+
+def test_of_two_groups_of_keys_neither_loses_a_value_to_the_other(root: Path) -> None:
+    keys = {"cat": "gap", "sev": "major"}
+    line = {**FINDING, "a": keys, "b": keys | {"sev": "minor"}}
+    path = written(root, "critique.jsonl", lines({k: v for k, v in line.items() if k not in keys}))
+    run(["fix", str(path), "--write"])
+    [record] = map(json.loads, path.read_text().splitlines())
+    assert "minor" in str(record) and "major" in str(record)
+
+
+def test_a_test_plan_is_told_which_tasks_there_are(root: Path) -> None:
+    written(root, "01-01.plan.jsonl", plan())
+    path = written(root, "test-plan.jsonl", lines(TEST_PLAN | {"id": "T9", "plan": "01-01"}))
+    assert "/id: unknown_reference: plan 01-01 has no task T9; expected T1, T2" in told_by_validate(
+        root, path
+    )
+
+
+def test_a_file_with_a_wrong_name_is_repaired_first_and_renamed_then(root: Path) -> None:
+    path = written(root, "plan-01.jsonl", plan({"w": "1"}))
+    said = told_by_validate(root, path)
+    fixed, renamed = said.index("fixable: yolo-fs fix"), said.index("Then rename ")
+    assert fixed < renamed and said.rstrip().endswith(f"{PHASE}/01-01.plan.jsonl")
+
+
+def test_what_fix_asks_keeps_what_validate_advises(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(root, "01-01.plan.jsonl", plan({"n": "02"}))
+    assert run(["fix", str(path)]) == 1
+    assert 'Write "p":"01","n":"01" here' in capsys.readouterr().err
+
+
 HANDOFF = example_of("handoff")
+FIELDS = dict(line.split(": ", 1) for line in HANDOFF.split("---\n")[1].split("\n  ")[1:])
+FIELDS = {key: text.rstrip() for key, text in FIELDS.items()}
+TEXT = HANDOFF.split("---\n", 2)[2]
+
+
+def packet(before: str = "", after: str = "", /) -> str:
+    """Return the handoff with one passage written otherwise."""
+    assert before in HANDOFF
+    return HANDOFF.replace(before, after, 1)
+
+
+def spelled(form: str) -> str:
+    """Return the fields in another form, one a line."""
+    return "".join(f"{form.format(key, text)}\n" for key, text in FIELDS.items())
+
+
+PACKETS = {
+    "a comment behind a value": packet("executor\n", "executor  # me\n"),
+    "a comment of its own": packet("  to_role", "  # who goes on\n  to_role"),
+    "a tab": packet("  from_role", "\tfrom_role"),
+    "a tab behind the colon": packet("from_role: ", "from_role:\t"),
+    "four blanks": packet("  to_role", "    to_role"),
+    "no blank behind the colon": packet("from_role: ", "from_role:"),
+    "a space that does not break": packet("from_role: ", "from_role:\u00a0"),
+    "no `handoff:`": HANDOFF.replace("handoff:\n", "").replace("\n  ", "\n"),
+    "a capital in `Handoff:`": packet("handoff:", "Handoff:"),
+    "a list of one packet": packet("\n  from_role", "\n  - from_role").replace("\n  ", "\n    ").replace("\n    - ", "\n  - "),
+    "a key in capitals": packet("from_role", "FROM_ROLE"),
+    "a key with a dash": packet("from_role", "from-role"),
+    "a key in one word": packet("from_role", "fromRole"),
+    "a short key": packet("from_role", "from"),
+    "a role in capitals": packet(": executor\n", ": Executor\n"),
+    "a role with its prefix": packet(": executor\n", ": yolo-executor\n"),
+    "a role with its number": packet(": executor\n", ": executor-2\n"),
+    "a role that there is not": packet("to_role: architect", "to_role: lead"),
+    "a trigger with dashes": packet("executor_scope_or_contract_block", "executor-scope-or-contract-block"),
+    "a trigger in capitals": packet("executor_scope_or_contract_block", "EXECUTOR_SCOPE_OR_CONTRACT_BLOCK"),
+    "a trigger of one's own": packet("executor_scope_or_contract_block", "scope_block"),
+    "a block of text": packet(f"objective: {FIELDS['objective']}", f"objective: |\n    {FIELDS['objective']}\n    and how"),
+    "a text on two lines": packet(FIELDS["objective"], f"{FIELDS['objective']}\n    and how"),
+    "a list of one path": packet(f"required_reading: {FIELDS['required_reading']}", f"required_reading:\n    - {FIELDS['required_reading']}"),
+    "a list in brackets": packet(FIELDS["required_reading"], f"[{FIELDS['required_reading']}]"),
+    "a colon in a text": packet(FIELDS["objective"], "Decide: where the session lives"),
+    "a hash in a text": packet(FIELDS["objective"], "Decide #12 first"),
+    "a quote that is not closed": packet(FIELDS["objective"], '"Decide where'),
+    "backticks in a text": packet(FIELDS["objective"], "`Decide` where"),
+    "a name in a text": packet(FIELDS["objective"], "@architect decides"),
+    "stars in a text": packet(FIELDS["objective"], "**Decide** where"),
+    "no text": packet(f": {FIELDS['objective']}", ":"),
+    "a field that is not there": packet(f"  objective: {FIELDS['objective']}\n", ""),
+    "a placeholder": packet(FIELDS["objective"], "<one line objective>"),
+    "a ref for a branch": packet(": feature/", ": refs/heads/feature/"),
+    "a session in braces": packet(FIELDS["session_id"], f"{{{FIELDS['session_id']}}}"),
+    "a path of Windows": packet(f"task_file: {FIELDS['task_file']}", "task_file: " + FIELDS["task_file"].replace("/", "\\")),
+    "the same field twice": packet("  objective", "  to_role: architect\n  objective"),
+    "a fence of YAML": f"```yaml\nhandoff:\n{spelled('  {}: {}')}```\n{TEXT}",
+    "a title above it": f"# Handoff\n\n{HANDOFF}",
+    "a blank line above it": f"\n{HANDOFF}",
+    "no fences": f"handoff:\n{spelled('  {}: {}')}{TEXT}",
+    "one fence": f"---\nhandoff:\n{spelled('  {}: {}')}{TEXT}",
+    "four dashes": HANDOFF.replace("---\n", "----\n"),
+    "dots at the end": f"---\nhandoff:\n{spelled('  {}: {}')}...\n{TEXT}",
+    "blanks behind the fence": packet("---\n", "--- \n"),
+    "the packet of a chat": f"=== AUTO HANDOFF ===\n{spelled('{}: {}')}",
+    "JSON": json.dumps({"handoff": FIELDS}, indent=2) + "\n",
+    "JSON with a line break in a text": json.dumps(FIELDS | {"objective": "Decide\nwhere"}) + "\n",
+    "JSON of the fields alone": json.dumps(FIELDS) + "\n",
+    "TOML's fences": HANDOFF.replace("---", "+++"),
+    "a list of Markdown": f"# Handoff\n\n{spelled('- **{}**: {}')}{TEXT}",
+    "words for keys": f"# Handoff\n\n{spelled('{}: {}').replace('from_role', 'From role').replace('blocking_rule', 'Blocking rule')}{TEXT}",
+    "two mistakes": packet(": executor\n", ": Executor  # me\n").replace(FIELDS["objective"], "Decide: where"),
+    "a mistake that hides another": packet(": executor\n", ": executor  # me\n").replace(f": {FIELDS['objective']}", ":"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def session(root: Path) -> str:
+    """The folder of the packet's directive session, relative to the repository."""
+    folder = f"apps/web/.local/directives/{FIELDS['session_id']}"
+    (root / folder).mkdir(parents=True)
+    meta = f"---\nmeta:\n  directive_branch: {FIELDS['directive_branch']}\n---\n"
+    (root / folder / "README.md").write_text(meta)
+    return folder
+
+
+@pytest.mark.parametrize("door", ["validate", "hook"])
+def test_a_mistake_in_a_packet_is_mended_in_one_turn(
+    root: Path, session: str, door: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = {}
+    for mistake, text in PACKETS.items():
+        path = written(root, f"../../../{session}/HANDOFF.md", text)
+        assert run(["validate"]) == 1, mistake
+        is_hook = door == "hook"
+        told = told_by_hook(root, path, monkeypatch) if is_hook else told_by_validate(root, path)
+        Obedient(root, PHASE).obey(told)
+        if run(["validate"]):
+            left[mistake] = (told, told_by_validate(root, path), path.read_text())
+    assert not left
+
+
+def test_the_repair_of_a_packet_keeps_every_word(root: Path) -> None:
+    lost = {}
+    for mistake, text in PACKETS.items():
+        path = written(root, "HANDOFF.md", text)
+        run(["fix", str(path), "--write"])
+        after = path.read_text()
+        said = text.casefold().replace("\\n", " ")  # as JSON writes a line break
+        given = set(re.findall(r"[a-z0-9]+", said)) - WORDS_OF_FORM
+        lost[mistake] = given - set(re.findall(r"[a-z0-9]+", after.casefold()))
+        run(["fix", str(path), "--write"])
+        assert path.read_text() == after, ("a second repair changes more", mistake)
+    assert not {mistake: words for mistake, words in lost.items() if words}
+
+
+WORDS_OF_FORM = {"auto", "handoff", "yaml", "refs", "heads", "yolo", "2", "fromrole"}
+
+
+def test_a_packet_under_nearly_its_name_is_told_what_is_wrong_in_it(
+    root: Path, session: str
+) -> None:
+    path = written(root, f"../../../{session}/handoff.md", PACKETS["a role in capitals"])
+    message = told_by_validate(root, path)
+    assert f"Then rename {session}/handoff.md to {session}/HANDOFF.md" in message
+    Obedient(root, PHASE).obey(message)
+    assert run(["validate"]) == 0 and (root / session / "HANDOFF.md").exists()
+
+
+def test_a_configuration_that_an_agent_spoils_is_told_at_once_and_mended_in_one_turn(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = root / ".yolo-planning" / "config.json"
+    right = path.read_text()
+    for spoilt in (f"// mine\n{right}", right.replace("false", "False"), f"\ufeff{right}"):
+        path.write_text(spoilt)
+        told = told_by_hook(root, path, monkeypatch)
+        assert "config.json is not valid: what was in force before holds" in told
+        Obedient(root, PHASE).obey(told)
+        assert run(["validate", str(path)]) == 0 and json.loads(path.read_text()).items() >= (
+            json.loads(right).items()
+        )
+
+
+def test_of_two_values_of_a_field_none_is_chosen(root: Path) -> None:
+    text = packet("  objective", "  to_role: pair\n  objective")
+    path = written(root, "HANDOFF.md", text)
+    assert run(["fix", str(path), "--write"]) == 1 and path.read_text() == text
+
+
+def test_prose_without_a_packet_is_made_none(root: Path) -> None:
+    text = "# Handoff\n\nFrom: me\nTo: whoever reads this\n"
+    path = written(root, "HANDOFF.md", text)
+    assert run(["fix", str(path), "--write"]) == 1 and path.read_text() == text
 
 
 @pytest.mark.parametrize(

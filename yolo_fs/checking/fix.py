@@ -4,6 +4,7 @@ an existing planning tree as a whole.
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from collections import Counter
@@ -18,6 +19,8 @@ from yolo_fs.artifacts.classify import (
     SUMMARY_SUFFIX,
     classify,
     in_tree,
+    misnamed,
+    place_meant_by,
     place_of_name,
     plans_named,
 )
@@ -28,7 +31,8 @@ from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.checking.validate import STDIN, CheckedFile, Validator
 from yolo_fs.core.credentials import redact
 from yolo_fs.core.reasons import Finding, Reason, YoloError, errors, safe
-from yolo_fs.schemas.layout import is_skeleton
+from yolo_fs.handoffs.repair import mended_packet
+from yolo_fs.schemas.layout import Format, is_skeleton
 from yolo_fs.system.files import Content, names_in, read
 from yolo_fs.system.readers import read_lines
 from yolo_fs.system.store import write_atomic
@@ -61,6 +65,8 @@ def fix(validator: Validator, file: CheckedFile, full: str, *, write: bool) -> F
     if file.kind and file.data and not is_skeleton(file.data):
         before = validator.with_records(full, file.data)
         after = mended(before, file.kind, correction_of(full, validator.aliases)) or before
+        if file.kind.format is Format.FRONT_MATTER:
+            after = _with_mended_packet(validator, file.path, full, after)
     judged = validator.again(full, file.path, after) if after != file.data else file
     questions = _add_questions(judged)
     place = _place_of(full)
@@ -77,6 +83,19 @@ def fix(validator: Validator, file: CheckedFile, full: str, *, write: bool) -> F
         )
         return fixed._replace(questions=(changed,))
     return fixed
+
+
+def _with_mended_packet(validator: Validator, path: str, full: str, data: bytes) -> bytes:
+    """Return the content of a HANDOFF.md with its packet repaired."""
+    if len(data) > MAX_BYTES:
+        return data
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return data
+    records = validator.again(full, path, data).records
+    texts = records[0].value["handoff"] if records else {}
+    return mended_packet(text, texts, validator.root).encode()
 
 
 class CorrectedLine(NamedTuple):
@@ -97,6 +116,8 @@ class Fixable(NamedTuple):
     lines: tuple[CorrectedLine, ...] = ()
     revealed: tuple[Finding, ...] = ()
     """Errors that only the repaired files show."""
+    misnamed: tuple[Finding, ...] = ()
+    """Wrong names of the files that it changes, which are renamed afterwards."""
 
     @property
     def command(self) -> str:
@@ -108,19 +129,25 @@ class Fixable(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """Both numbers and the command, and what its author mends then; empty if it resolves
-        nothing.
+        """Both numbers and the command, and what its author does then; empty if it resolves
+        nothing, and only the repaired text shows nothing else.
         """
-        if not self.fixable:
-            return ""
+        named = [(safe(each.path, 4096), safe(each.expected, 4096)) for each in self.misnamed]
+        renames = [f"Then rename {path} to {name}" for path, name in named]
+        what = f"{self.fixable} of {self.findings} fixable: {self.command}" if self.fixable else ""
+        return "\n".join(filter(None, (what, *renames, self.by_hand)))
+
+    @property
+    def by_hand(self) -> str:
+        """What its author mends after the repair; empty for nothing."""
         told = [str(finding) for finding in self.revealed[:_MOST_REVEALED]]
         if more := len(self.revealed) - len(told):
             told.append(f"and {more} more")
-        what = f"{self.fixable} of {self.findings} fixable: {self.command}"
-        return "\n".join((what, "Then fix by hand:", *told) if told else (what,))
+        return "\n".join(("Then fix by hand:", *told)) if told else ""
 
 
 _MOST_REVEALED = 20
+_OF_LINES = (Format.JSONL, Format.FRONT_MATTER)
 
 
 def fixable_of(
@@ -134,9 +161,15 @@ def fixable_of(
     paths: list[str] = []
     lines: list[CorrectedLine] = []
     revealed: list[Finding] = []
+    misnamed_files: list[Finding] = []
     for file in files:
         count += len(file.findings)
-        if not file.findings or not file.data or file.path == STDIN:
+        if not file.findings or not file.data:
+            continue
+        if file.path == STDIN:
+            fresh = _repaired_text(validator, file)
+            lines += _line_of_message(file, fresh)
+            revealed += find_revealed(file, fresh.findings)
             continue
         fixed = fix(validator, file, validator.full_path(file, of_tree=of_tree), write=False)
         gone = Counter(map(_identify, file.findings)) - Counter(map(_identify, fixed.left))
@@ -144,9 +177,31 @@ def fixable_of(
             mended_count += gone.total()
             paths.append(file.path)
             lines += corrected_lines(file, fixed)
-            known = set(map(_identify, file.findings))
-            revealed += (each for each in errors(fixed.left) if _identify(each) not in known)
-    return Fixable(count, mended_count, tuple(paths), tuple(lines), tuple(revealed))
+            misnamed_files += (each for each in fixed.left if each.reason is Reason.UNKNOWN_NAME)
+            revealed += find_revealed(file, fixed.left)
+    told = (tuple(lines), tuple(revealed), tuple(misnamed_files))
+    return Fixable(count, mended_count, tuple(paths), *told)
+
+
+def find_revealed(file: CheckedFile, left: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the errors that only the repaired text shows. `left`: its findings."""
+    known = set(map(_identify, file.findings))
+    yield from (each for each in errors(left) if _identify(each) not in known)
+
+
+def _repaired_text(validator: Validator, file: CheckedFile) -> CheckedFile:
+    """Return a text without a file, checked again after its repair."""
+    after = mended(file.data, file.kind) if file.kind else None
+    return validator.text(after) if after else file
+
+
+def _line_of_message(file: CheckedFile, fresh: CheckedFile) -> Iterator[CorrectedLine]:
+    """Yield the one line that a message is repaired to, if that makes it valid."""
+    is_message = file.kind is not None and file.kind.format is Format.JSON
+    if is_message and errors(file.findings) and not errors(fresh.findings) and fresh.records:
+        text = json.dumps(fresh.records[0].value, ensure_ascii=False)
+        if redact(text) == text:
+            yield CorrectedLine(STDIN, errors(file.findings)[-1].line, text)
 
 
 def fixable_in(root: str, paths: Sequence[str]) -> Fixable:
@@ -167,7 +222,8 @@ def _identify(finding: Finding) -> tuple[Reason, str, str]:
 def corrected_lines(file: CheckedFile, fixed: Fixed) -> Iterator[CorrectedLine]:
     """Yield the invalid lines that the repair makes valid, in a file of lines."""
     before, after = fixed.before.split(b"\n"), fixed.after.split(b"\n")
-    if len(before) != len(after) or not file.path.endswith(".jsonl"):
+    is_of_lines = file.kind is not None and file.kind.format in _OF_LINES
+    if len(before) != len(after) or not is_of_lines:
         return
     wrong = {question.line for question in fixed.questions}
     for number in sorted({finding.line for finding in errors(file.findings)} - wrong - {0}):
@@ -210,7 +266,9 @@ def _plan_of(place: ArtifactPath, full: str) -> Sequence[Mapping[str, Any]]:
 def _place_of(full: str) -> ArtifactPath | None:
     location = in_tree(full)
     place = classify(location.path) if location else None
-    return place or place_of_name(os.path.basename(full))
+    wrong = misnamed(location.path) if location and place is None else None
+    meant = place_meant_by(wrong) if wrong else None
+    return place or meant or place_of_name(os.path.basename(full))
 
 
 def _add_questions(file: CheckedFile) -> tuple[Finding, ...]:
@@ -223,7 +281,9 @@ def _add_questions(file: CheckedFile) -> tuple[Finding, ...]:
 
 
 def _question(file: CheckedFile, finding: Finding) -> str:
-    """Return the question that the author has to answer."""
+    """Return what the author has to do, or else the question that the author has to answer."""
+    if finding.hint:
+        return finding.hint
     key = finding.at.rpartition("/")[2]
     meaning = _meaning(file, finding.line, key)
     if finding.reason is Reason.MISSING_KEY:
@@ -231,11 +291,7 @@ def _question(file: CheckedFile, finding: Finding) -> str:
         return f"add `{key}`: {subject}" if subject else f"add `{key}`"
     if finding.reason is Reason.UNKNOWN_VALUE:
         return f"which of the listed values of `{key}` is meant? {meaning}".strip()
-    if finding.reason is Reason.UNKNOWN_COMMIT:
-        return "which commit of this repository is meant?"
-    if key and meaning:
-        return f"what is `{key}`? {meaning}"
-    return finding.hint or "how is this meant?"
+    return f"what is `{key}`? {meaning}" if key and meaning else "how is this meant?"
 
 
 def _meaning(file: CheckedFile, line: int, key: str) -> str:

@@ -131,8 +131,8 @@ def _show_findings(console: Console, result: _Result) -> None:
         if last[key] == at and key in corrected:
             console.print(f"  corrected: {safe(corrected[key], _LONGEST)}", soft_wrap=True)
     console.print(_summary(result), soft_wrap=True)
-    if result.fixable.fixable:
-        console.print(result.fixable.sentence, soft_wrap=True)
+    if sentence := result.fixable.sentence:
+        console.print(sentence, soft_wrap=True)
 
 
 def _summary(result: _Result) -> str:

@@ -116,7 +116,7 @@ def _check_trigger(packet: Packet) -> Iterator[Fault]:
             message,
             " or ".join(_triggers_for(packet) or TRIGGER_BY_ID),
         )
-    elif not _leads(row, packet):
+    elif packet.from_role != packet.to_role and not _leads(row, packet):
         senders = "any role" if len(row.senders) > 1 else row.senders[0]
         message = (
             f"{row.id} leads from {senders} to {row.receiver}, not from {packet.from_role} "

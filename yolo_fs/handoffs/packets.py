@@ -68,7 +68,7 @@ def read_chat(lines: Sequence[str], path: str = "") -> ParsedPacket:
 
     A packet ends at a blank line, at the fence of a code block, or with the text.
     """
-    starts = [number for number, line in enumerate(lines, 1) if _is_heading(line)]
+    starts = [number for number, line in enumerate(lines, 1) if is_heading(line)]
     if not starts:
         return ParsedPacket(path, findings=(_report_missing_packet(path),))
     start = starts[-1]
@@ -121,7 +121,8 @@ def packet_of(
     return packet, (*written.findings, *(written.place(fault) for fault in (*faults, *more)))
 
 
-def _is_heading(line: str) -> bool:
+def is_heading(line: str) -> bool:
+    """Return whether a line is the heading of a packet in a chat, or nearly."""
     return len(line) <= _LONGEST_HEADING and _NEARLY.fullmatch(line) is not None
 
 
@@ -196,7 +197,12 @@ def as_chat(packet: Packet) -> str:
 
 def as_file(packet: Packet) -> str:
     """Return the HANDOFF.md of a packet."""
-    members = (f"  {name}: {_quoted(text)}" for name, text in texts_of(packet).items())
+    return as_front_matter(texts_of(packet))
+
+
+def as_front_matter(texts: Mapping[str, str]) -> str:
+    """Return the front matter with these fields, in their order."""
+    members = (f"  {name}: {_quoted(text)}" for name, text in texts.items())
     return "".join(f"{line}\n" for line in (FENCE, "handoff:", *members, FENCE))
 
 

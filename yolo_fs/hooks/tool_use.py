@@ -46,7 +46,7 @@ from yolo_fs.scanning.misplaced import find_misplaced, is_numbered, literally
 from yolo_fs.system.files import read
 from yolo_fs.system.heartbeats import active_agent, append
 from yolo_fs.system.readers import read_lines
-from yolo_fs.workspace.settings import load_in_force
+from yolo_fs.workspace.settings import CONFIG, load_in_force
 
 if TYPE_CHECKING:
     from yolo_fs.checking.validate import CheckedFile, Validator
@@ -711,23 +711,25 @@ def _check_after_failure(request: HookRequest) -> HookAnswer:
 
 def _is_judged(path: str) -> bool:
     is_named = classify(path) is not None or path.rpartition("/")[2] == HANDOFF
-    return is_named or misnamed(path) is not None
+    return is_named or path == CONFIG or misnamed(path) is not None
 
 
 def _faults(validator: Validator, root: str, judged: CheckedFile) -> str:
-    from yolo_fs.artifacts.repair import diff, mended
-    from yolo_fs.checking.fix import correction_of, fixable_of
+    from yolo_fs.artifacts.repair import diff
+    from yolo_fs.checking.fix import fix, fixable_of
 
     faults = "\n".join(f"- {finding}" for finding in judged.findings)
-    correction = correction_of(os.path.join(root, judged.path))
-    fresh = mended(judged.data, judged.kind, correction) if judged.kind else None
+    fixed = fix(validator, judged, os.path.join(root, judged.path), write=False)
     repair = ""
-    if fresh:
+    if fixed.is_changed:
         command = f"yolo-fs fix {shlex.quote(safe(judged.path))} --write"
-        shown = safe_lines(diff(judged.data, fresh, judged.path))
+        shown = safe_lines(diff(fixed.before, fixed.after, judged.path))
         mends = fixable_of(validator, (judged,), of_tree=False).sentence
         repair = f"\nThis part can be repaired automatically, by `{command}`:\n{shown}\n{mends}"
-    return f"{safe(judged.path)} is not valid and will not be committed:\n{faults}{repair}"
+    what = "is not valid: what was in force before holds"
+    if judged.path != CONFIG:
+        what = "is not valid and will not be committed"
+    return f"{safe(judged.path)} {what}:\n{faults}{repair}"
 
 
 _ANSWERS: Mapping[str, Callable[[HookRequest], HookAnswer]] = {
