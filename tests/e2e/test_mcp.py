@@ -241,6 +241,40 @@ def test_a_record_that_is_refused_makes_no_file(team: Team) -> None:
     assert not (team.root / PHASE / "gaps.jsonl").exists()
 
 
+def test_a_draft_that_is_refused_is_told_as_it_has_to_be(team: Team) -> None:
+    """No command can repair a text that is no file: the agent writes what it is told."""
+    right = json.dumps(CRITIQUE) + "\n"
+    wrong = json.dumps(CRITIQUE | {"sev": "Major"}, indent=1)
+
+    async def use(asked: Client) -> None:
+        for path, text in (
+            (f"{PHASE}/critique.jsonl", f"```json\n{wrong}\n```\n"),
+            (f"{PHASE}/Critiques.jsonl", wrong),
+        ):
+            told = (await call(asked, "write_artifact", path=path, text=text))["refused"]
+            draft = told.partition("corrected text:\n")[2].partition("\nNext: ")[0] + "\n"
+            assert draft == right, told
+            name = told.partition("with the path ")[2] or path
+            assert (await call(asked, "write_artifact", path=name, text=draft))["written"]
+
+    within(team, use)
+    assert (team.root / PHASE / "critique.jsonl").read_text() == right
+
+
+def test_what_a_repaired_draft_still_lacks_is_told_with_it(team: Team) -> None:
+    text = f"```json\n{json.dumps(CRITIQUE | {'q': ''}, indent=1)}\n```\n"
+
+    async def use(asked: Client) -> None:
+        path = f"{PHASE}/critique.jsonl"
+        told = (await call(asked, "write_artifact", path=path, text=text))["refused"]
+        assert "- then: " in told and "/q: empty_value" in told
+        draft = {"path": path, "text": text, "agent": "lead"}
+        asked_only = await call(asked, "validate_artifact", **draft)
+        assert "Then fix by hand:" in asked_only["text"] and "yolo-fs fix" not in asked_only["text"]
+
+    within(team, use)
+
+
 def test_a_server_started_in_a_repository_stays_there_whatever_its_client_opens(
     team: Team, tmp_path: Path
 ) -> None:

@@ -452,7 +452,7 @@ def _answer_from_files(
     mends = fixable_of(validator, checked_files, of_tree=of_tree)
     lines = [text]
     lines += [f"{each.path}:{each.line} corrected: {each.text}" for each in mends.lines]
-    lines += [] if is_draft or not mends.fixable else [mends.sentence]
+    lines += filter(None, [mends.by_hand if is_draft else mends.sentence])
     data = {"checked": len(checked_files), "fixable": mends.fixable}
     return _answer(not wrong, "\n".join(lines), findings, data)
 

@@ -8,12 +8,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, misnamed, misplaced
+from yolo_fs.artifacts.classify import (
+    PLANNING_ROOT,
+    classify,
+    misnamed,
+    misplaced,
+    with_phase,
+)
 from yolo_fs.artifacts.examine import find_secrets
 from yolo_fs.authority.words import KINDS_WITH_SPEAKERS, advise_to_ask, find_word_of_another
-from yolo_fs.checking.fix import CorrectedLine, corrected_lines, fix
+from yolo_fs.checking.fix import CorrectedLine, Fixed, corrected_lines, find_revealed, fix
 from yolo_fs.checking.validate import CheckedFile, Validator
-from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe
+from yolo_fs.core.credentials import redact
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe, safe_lines
 from yolo_fs.daemon.health import health
 from yolo_fs.git.repository import Repository
 from yolo_fs.hooks.effects import Effect, Touch
@@ -24,6 +31,7 @@ from yolo_fs.mcp.refusal import ToolRefusedError
 from yolo_fs.system.files import read
 from yolo_fs.system.in_place import appending
 from yolo_fs.system.store import SHARED, write_atomic
+from yolo_fs.workspace.planning_tree import phases_in
 
 _FEW = 20
 _LONGEST = 4_000
@@ -144,8 +152,9 @@ class ArtifactWriter(Caller):
         judged = self._checked(full, path, ended + line + b"\n")
         wrong = [each for each in errors(judged.findings) if _is_of_line(each, number)]
         if wrong:
-            corrected = (each for each in self._corrected(full, judged) if each.line == number)
-            raise ToolRefusedError(_refused(path, wrong, corrected))
+            fixed = fix(self._validator, judged, full, write=False)
+            corrected = (each for each in corrected_lines(judged, fixed) if each.line == number)
+            raise _refused(path, wrong[0], _lines(wrong, corrected))
         return number, judged.findings
 
     def write(self, path: str, text: str) -> tuple[bool, Sequence[Finding]]:
@@ -155,7 +164,8 @@ class ArtifactWriter(Caller):
             YoloError: NO_SPACE, STORAGE_FAILED, NOT_REGULAR.
             ToolRefusedError: why it was not written.
         """
-        (root, full), data = self._full(path), text.encode()
+        data = text.encode()
+        root, full = self._full(path, data)
         self._refuse_secrets(path, data)
         judged = self._checked(full, path, data)
         findings = judged.findings
@@ -167,18 +177,36 @@ class ArtifactWriter(Caller):
                 kind, *([record.value for record in file.records] for file in files)
             )
         if errors(findings):
-            corrected = self._corrected(full, judged)
-            raise ToolRefusedError(_refused(path, errors(findings), corrected))
+            raise _refused(path, errors(findings)[0], self._tell_faults(path, data))
         write_atomic(full, data, root=root, mode=SHARED)
         return data != before, findings
 
-    def _full(self, path: str) -> tuple[str, str]:
-        """Return the work tree, and where an artifact lies in it that this agent may write."""
+    def _tell_faults(self, path: str, data: bytes) -> Iterator[str]:
+        """Yield what is wrong with a text under a path, and how it is corrected."""
+        full = os.path.join(os.path.realpath(self._start), path)
+        judged = self._checked(full, path, data)
+        fixed = fix(self._validator, judged, full, write=False)
+        corrected = list(corrected_lines(judged, fixed))
+        whole = () if corrected else _tell_whole(judged, fixed)
+        yield from _lines(errors(judged.findings), corrected, whole)
+
+    def _full(self, path: str, data: bytes = b"") -> tuple[str, str]:
+        """Return the work tree, and where an artifact lies in it that this agent may write.
+
+        `data`: what it is to contain, of which a refusal of the name tells the faults as well.
+        """
         relative = self.writable(path)
-        if wrong := misnamed(relative) or misplaced(relative):
+        if near := misnamed(relative) or misplaced(relative):
+            self._refuse_secrets(path, data)
+            wrong = with_phase(near, phases_in(self._start))
             raise ToolRefusedError(
-                f"{wrong.reason.value}: {safe(path)}: {wrong.message}"
-                f"\nNext: call again with the path {safe(wrong.expected)}"
+                "\n".join(
+                    (
+                        f"{wrong.reason.value}: {safe(path)}: {wrong.message}",
+                        *(self._tell_faults(wrong.expected, data) if data else ()),
+                        f"Next: call again with the path {safe(wrong.expected)}",
+                    )
+                )
             )
         if not relative.startswith(f"{PLANNING_ROOT}/"):
             raise ToolRefusedError(
@@ -207,9 +235,6 @@ class ArtifactWriter(Caller):
             raise YoloError(Reason.FILE_TOO_LARGE, message, exit_code=Exit.UNREADABLE)
         return self._validator.again(full, path, data)
 
-    def _corrected(self, full: str, judged: CheckedFile) -> Iterator[CorrectedLine]:
-        return corrected_lines(judged, fix(self._validator, judged, full, write=False))
-
     def _refuse_anothers_word(
         self, kind: str, before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, Any]]
     ) -> None:
@@ -232,16 +257,24 @@ def _is_of_line(finding: Finding, number: int) -> bool:
     return finding.line == number and finding.reason is not Reason.WRONG_LINE_COUNT
 
 
-def _refused(path: str, wrong: Sequence[Finding], corrected: Iterable[CorrectedLine]) -> str:
-    return "\n".join(_lines(path, wrong, corrected))
+def _tell_whole(judged: CheckedFile, fixed: Fixed) -> Iterator[str]:
+    """Yield the text that the repair makes of a draft, and what it still lacks."""
+    text = fixed.after.decode(errors="replace")
+    if fixed.is_changed and len(text) <= _LONGEST and redact(text) == text:
+        yield f"corrected text:\n{safe_lines(text).rstrip()}"
+        yield from (f"- then: {each}" for each in find_revealed(judged, fixed.left))
+
+
+def _refused(path: str, first: Finding, told: Iterable[str]) -> ToolRefusedError:
+    head = f"{first.reason.value}: {safe(path)} was not written:"
+    return ToolRefusedError("\n".join((head, *told, "Next: fix this and call again.")))
 
 
 def _lines(
-    path: str, wrong: Sequence[Finding], corrected: Iterable[CorrectedLine]
+    wrong: Sequence[Finding], corrected: Iterable[CorrectedLine], whole: Iterable[str] = ()
 ) -> Iterator[str]:
-    yield f"{wrong[0].reason.value}: {safe(path)} was not written:"
     yield from (f"- {finding}" for finding in wrong[:_FEW])
     if len(wrong) > _FEW:
         yield f"- and {len(wrong) - _FEW} more, which the next call names"
     yield from (f"line {each.line} corrected: {safe(each.text, _LONGEST)}" for each in corrected)
-    yield "Next: fix this and call again."
+    yield from whole
