@@ -67,6 +67,18 @@ def test_the_same_slug_again_is_the_same_phase(
     assert (code, answer["data"]) == (Exit.DONE, {"state": "already_there", "path": first})
 
 
+def test_a_fix_in_a_phase_that_is_there_is_told_to_change_nothing(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Else whoever names another department takes the phase for that department's."""
+    fresh = ("phase", "new", "hotfix", "--fix", "-C", str(root))
+    assert run([*fresh]) == 0 and capsys.readouterr().err == ""
+    assert run([*fresh]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.strip().endswith("01-hotfix")
+    assert "the phase is there already: --fix and --dept change nothing in it" in shown.err
+
+
 @pytest.mark.parametrize(
     "slug", ["Auth", "a_b", "a--b", "-a", "a-", "", "../up", "a/b", "ä", "01-auth", "a" * 65]
 )

@@ -603,6 +603,13 @@ def test_of_records_that_stand_under_their_ids_no_value_is_lost(root: Path) -> N
     assert [json.loads(line) for line in path.read_text().splitlines()] == [first, second]
 
 
+def test_an_artifact_that_is_not_there_is_told_with_the_command_that_shows_one(root: Path) -> None:
+    """A closed gate names `validate` for what it lacks."""
+    said = said_by("validate", f"{FOLDER}/design-handoff.jsonl")
+    assert "'yolo-fs schema example design-handoff.jsonl' prints a valid one." in said
+    assert "schema example" not in said_by("validate", "notes.txt")
+
+
 def test_of_two_groups_of_keys_neither_loses_a_value_to_the_other(root: Path) -> None:
     keys = {"cat": "gap", "sev": "major"}
     line = {**FINDING, "a": keys, "b": keys | {"sev": "minor"}}

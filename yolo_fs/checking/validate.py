@@ -361,9 +361,11 @@ class Validator:
     ) -> CheckedFile:
         """Check a file by its place, else by its name, else by its content."""
         if isinstance(data, Finding):
-            is_there = data.reason is not Reason.FILE_MISSING and not self._kind
-            named = self._misnamed(location) if location and is_there else None
-            faults = (named, data) if named else (data,)
+            is_absent = data.reason is Reason.FILE_MISSING
+            is_by_name = not is_absent and not self._kind
+            named = self._misnamed(location) if location and is_by_name else None
+            fault = _tell_example(data, shown) if is_absent and place_of_name(shown) else data
+            faults = (named, fault) if named else (fault,)
             return CheckedFile(shown, tuple(replace(each, path=shown) for each in faults))
         if self._kind:
             return self._check_kind(self._kind, shown, data)
@@ -451,6 +453,13 @@ def _is_like_file(full: str) -> bool:
 
 def _is_below(path: str, folder: str) -> bool:
     return folder in (".", path) or path.startswith(f"{folder}/")
+
+
+def _tell_example(absent: Finding, shown: str) -> Finding:
+    """Return the finding on an artifact that is not there, with the command that shows one."""
+    name = os.path.basename(shown)
+    hint = f"Write it, or correct the path. 'yolo-fs schema example {name}' prints a valid one."
+    return replace(absent, hint=hint, command="")
 
 
 def _finding_for_unknown_type(shown: str) -> Finding:

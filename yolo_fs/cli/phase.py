@@ -74,7 +74,15 @@ def new(invocation: Invocation, *, slug: str, is_fix: bool, dept: str) -> Reply:
     state = "created" if made.is_new else "already_there"
     data = {"state": state, "path": made.path}
     seen = seen_from(invocation.start, repository.root, made.path)
-    return Reply(data, _taken(made), show=lambda _: print(seen))
+    kept = () if made.is_new or not is_fix else (_finding_on_kept_phase(made),)
+    return Reply(data, (*_taken(made), *kept), show=lambda _: print(seen))
+
+
+def _finding_on_kept_phase(made: Made) -> Finding:
+    """Warn that a phase which is there stays what it is: a fix of another department, or none."""
+    message = "the phase is there already: --fix and --dept change nothing in it"
+    hint = "Give the fix a slug of its own: 'yolo-fs phase new SLUG --fix'."
+    return Finding(Reason.DUPLICATE_ID, made.path, message=message, hint=hint, level=Level.WARNING)
 
 
 def _taken(made: Made) -> tuple[Finding, ...]:
