@@ -155,10 +155,12 @@ def _read_objects(text: str) -> list[dict[str, Any]]:
         if text[position] in " \t\r\n,":
             position += 1
             continue
-        if text[position] == '"' and (within := _objects_in_string(text, position)):
-            objects += within
-            position = _LENIENT.raw_decode(text, position)[1]
-            continue
+        if text[position] == '"':
+            within, end = _objects_in_string(text, position)
+            if within:
+                objects += within
+                position = end
+                continue
         if text[position] not in "{[":
             end = text.find("\n", position) % (len(text) + 1)
             line = text[position:end].strip()
@@ -195,13 +197,15 @@ def _flattened(value: Any) -> list[Any]:
     return members
 
 
-def _objects_in_string(text: str, position: int) -> list[dict[str, Any]]:
-    """Return the objects that a JSON string holds as text, such as `"{\\"id\\": \\"C1\\"}"`."""
+def _objects_in_string(text: str, position: int) -> tuple[list[dict[str, Any]], int]:
+    """Return the objects that a JSON string holds as text, such as `"{\\"id\\": \\"C1\\"}"`, and
+    the position behind the string.
+    """
     try:
-        string, _ = _LENIENT.raw_decode(text, position)
+        string, end = _LENIENT.raw_decode(text, position)
     except ValueError:
-        return []
-    return _read_objects(string) if string.lstrip().startswith(("{", "[")) else []
+        return [], position
+    return (_read_objects(string) if string.lstrip().startswith(("{", "[")) else []), end
 
 
 def _is_fence(line: str) -> bool:

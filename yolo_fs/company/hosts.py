@@ -18,7 +18,7 @@ from yolo_fs.core.credentials import redact
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.reasons import Exit, Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.protocol.roster import AGENT_BY_NAME, hint_for_agent, plain_name
+from yolo_fs.protocol.roster import AGENT_BY_NAME, role_named_in
 from yolo_fs.workspace.settings import ConfiguredKey
 
 _SECTION = "yolo-fs.host."
@@ -302,13 +302,7 @@ def _checked(place: str, role: str | None, host: str) -> tuple[str, str]:
 
     `place`: the option or the key that says so; `role`: None for everybody.
     """
-    name = _EVERYBODY if role is None else plain_name(role)
-    if role is not None and name not in AGENT_BY_NAME:
-        raise YoloError(
-            Reason.UNKNOWN_NAME,
-            f"{safe(place)} names an unknown role: {safe(role)!r}",
-            hint=hint_for_agent(role),
-        )
+    name = _EVERYBODY if role is None else role_named_in(place, role)
     if host not in HOST_BY_NAME:
         raise YoloError(
             Reason.UNKNOWN_NAME,

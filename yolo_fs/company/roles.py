@@ -9,11 +9,10 @@ import sys
 from collections.abc import Mapping
 
 from yolo_fs.company.runs import FOLDER
-from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.phase.acts import Act
 from yolo_fs.protocol.departments import SHARED_NAMES, Role
-from yolo_fs.protocol.roster import AGENT_BY_NAME, agent, hint_for_agent, plain_name
+from yolo_fs.protocol.roster import agent, plain_name, role_named_in
 from yolo_fs.schemas.config import Config
 from yolo_fs.workspace.settings import CONFIG
 
@@ -40,12 +39,7 @@ def check_models(config: Config) -> None:
         YoloError: UNKNOWN_NAME.
     """
     for key in config.model_overrides:
-        if plain_name(key) not in AGENT_BY_NAME:
-            raise YoloError(
-                Reason.UNKNOWN_NAME,
-                f"model_overrides of {CONFIG} names an unknown role: {safe(key)!r}",
-                hint=hint_for_agent(key),
-            )
+        role_named_in(f"model_overrides of {CONFIG}", key)
 
 
 def model_of(config: Config, name: str) -> str:

@@ -177,14 +177,12 @@ class ArtifactWriter(Caller):
                 kind, *([record.value for record in file.records] for file in files)
             )
         if errors(findings):
-            raise _refused(path, errors(findings)[0], self._tell_faults(path, data))
+            raise _refused(path, errors(findings)[0], self._tell_faults(full, judged))
         write_atomic(full, data, root=root, mode=SHARED)
         return data != before, findings
 
-    def _tell_faults(self, path: str, data: bytes) -> Iterator[str]:
-        """Yield what is wrong with a text under a path, and how it is corrected."""
-        full = os.path.join(os.path.realpath(self._start), path)
-        judged = self._checked(full, path, data)
+    def _tell_faults(self, full: str, judged: CheckedFile) -> Iterator[str]:
+        """Yield what is wrong with a text that was checked for a place, and how it is corrected."""
         fixed = fix(self._validator, judged, full, write=False)
         corrected = list(corrected_lines(judged, fixed))
         whole = () if corrected else _tell_whole(judged, fixed)
@@ -196,18 +194,11 @@ class ArtifactWriter(Caller):
         `data`: what it is to contain, of which a refusal of the name tells the faults as well.
         """
         relative = self.writable(path)
+        with Repository(self._start) as repository:
+            root = os.path.realpath(repository.root)
         if near := misnamed(relative) or misplaced(relative):
             self._refuse_secrets(path, data)
-            wrong = with_phase(near, phases_in(self._start))
-            raise ToolRefusedError(
-                "\n".join(
-                    (
-                        f"{wrong.reason.value}: {safe(path)}: {wrong.message}",
-                        *(self._tell_faults(wrong.expected, data) if data else ()),
-                        f"Next: call again with the path {safe(wrong.expected)}",
-                    )
-                )
-            )
+            raise self._build_name_refusal(root, path, with_phase(near, phases_in(root)), data)
         if not relative.startswith(f"{PLANNING_ROOT}/"):
             raise ToolRefusedError(
                 f"bad_name: {safe(path)} is not an artifact below {PLANNING_ROOT}/"
@@ -218,8 +209,6 @@ class ArtifactWriter(Caller):
                 f"bad_name: {safe(path)} is none of the protocol's artifacts"
                 "\nNext: read yolo-fs://protocol/artifacts for their names."
             )
-        with Repository(self._start) as repository:
-            root = os.path.realpath(repository.root)
         full = os.path.join(root, relative)
         folder = os.path.dirname(full)
         if os.path.realpath(folder) != folder or not os.path.isdir(folder):
@@ -228,6 +217,16 @@ class ArtifactWriter(Caller):
                 "repository\nNext: a person makes a phase with 'yolo-fs phase new SLUG'."
             )
         return root, full
+
+    def _build_name_refusal(
+        self, root: str, path: str, wrong: Finding, data: bytes
+    ) -> ToolRefusedError:
+        """Return the refusal of a wrong name, and the faults of `data` under the right one."""
+        full = os.path.join(root, wrong.expected)
+        faults = self._tell_faults(full, self._checked(full, wrong.expected, data)) if data else ()
+        head = f"{wrong.reason.value}: {safe(path)}: {wrong.message}"
+        following = f"Next: call again with the path {safe(wrong.expected)}"
+        return ToolRefusedError("\n".join((head, *faults, following)))
 
     def _checked(self, full: str, path: str, data: bytes) -> CheckedFile:
         if len(data) > self._validator.max_bytes:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from yolo_fs.core.reasons import Reason, YoloError, hint_for_unknown
+from yolo_fs.core.reasons import Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.protocol.departments import DEPARTMENTS, WORKING, Department, Dept, Role
 
 
@@ -261,6 +261,21 @@ def agent(name: str) -> Agent:
             Reason.UNKNOWN_NAME, f"no agent is named {name!r}", hint=hint_for_agent(name)
         )
     return row
+
+
+def role_named_in(place: str, spelled: str) -> str:
+    """Return the role or the agent that a setting or an option names.
+
+    `place`: the option or the key. Raises `unknown_name` with the one that was meant.
+    """
+    name = plain_name(spelled)
+    if name not in AGENT_BY_NAME:
+        raise YoloError(
+            Reason.UNKNOWN_NAME,
+            f"{safe(place)} names an unknown role: {safe(spelled)!r}",
+            hint=hint_for_agent(spelled),
+        )
+    return name
 
 
 class Health(StrEnum):
