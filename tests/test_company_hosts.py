@@ -301,6 +301,15 @@ def test_an_agent_starts_with_the_configured_model_and_without_one_its_host_choo
     assert act["command"][-len(ends) :] == ends
 
 
+def test_the_users_own_command_line_of_a_host_gets_no_model_behind_its_words(
+    tmp_path: Path, root: Path
+) -> None:
+    (tmp_path / ".gitconfig").write_text('[yolo-fs "host"]\n\tclaude = claude -p --model haiku\n')
+    said = start(root, {"model_overrides": {"analyze": "small"}}, "--host", "claude")
+    (act,) = said["data"]["acts"]
+    assert act["command"] == ["claude", "-p", "--model", "haiku"]
+
+
 def test_the_model_of_an_agent_of_one_department_is_more_precise_than_that_of_its_role() -> None:
     config = Config(model_overrides={"dev": "small", "fe-dev": "large"})
     assert [chosen_model(config, name) for name in ("dev", "fe-dev", "ux-dev", "lead")] == [
