@@ -7,7 +7,7 @@ import random
 import pytest
 
 from yolo_fs.core.ids import TaskRef
-from yolo_fs.tasks.claims import Claim, overlap, standings
+from yolo_fs.tasks.claims import Claim, claim_statuses, overlap
 
 
 def claim(agent: str, task: str, *files: str) -> Claim:
@@ -22,12 +22,12 @@ THREE = claim("dev-3", "01-02/T1", "src/c.ts")
 
 
 def granted(*claims: Claim) -> list[bool]:
-    return [one.is_granted for one in standings(claims)]
+    return [one.is_granted for one in claim_statuses(claims)]
 
 
 @pytest.mark.proves("000:394a")
 def test_the_second_of_two_overlapping_claims_is_refused_with_holder_and_file() -> None:
-    first, second = standings([ONE, TWO])
+    first, second = claim_statuses([ONE, TWO])
     assert first.is_granted
     assert (second.is_granted, second.behind, second.file) == (False, ONE, "src/b.ts")
     asked = "dev-2 waits for 01-01/T2: dev-1 has src/b.ts for 01-01/T1"
@@ -41,7 +41,7 @@ def test_it_gets_its_turn_when_the_first_is_done() -> None:
 
 def test_nobody_overtakes_somebody_who_waits() -> None:
     assert granted(ONE, TWO, THREE) == [True, False, False]
-    assert standings([ONE, TWO, THREE])[2].behind == TWO
+    assert claim_statuses([ONE, TWO, THREE])[2].behind == TWO
     assert granted(TWO, THREE) == [True, False]
 
 
@@ -84,7 +84,7 @@ def test_granted_claims_never_share_a_file_and_the_first_is_always_granted() -> 
             )
             for number in range(1, 9)
         ]
-        found = standings(claims)
+        found = claim_statuses(claims)
         files = [file for one in found if one.is_granted for file in one.claim.files]
         assert len(files) == len(set(files)) and found[0].is_granted
         assert all(one.is_granted or one.file in one.claim.files for one in found)

@@ -19,7 +19,7 @@ ROOMS = (
     "artifacts", "evidence", "authority", "escalations", "handoffs", "loops", "phase", "states",
     "kept", "workspace", "checking", "team", "history", "decisions", "escalation_service",
     "handoff_service", "scanning", "tasks", "agents", "contexts", "progress", "compat", "daemon",
-    "hooks", "install", "reports", "agent_events", "moments", "definitions", "leaving", "company",
+    "hooks", "install", "reports", "agent_events", "snapshots", "definitions", "leaving", "company",
     "web", "cli", "mcp", "observer", "__main__",
 )  # fmt: skip
 """One room per subject, lowest first: a module imports from its own room and from lower ones."""

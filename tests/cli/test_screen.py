@@ -26,16 +26,16 @@ from yolo_fs.cli.screen import draw_screen, draw_wanted
 from yolo_fs.cli.status import show
 from yolo_fs.core.reasons import Exit
 from yolo_fs.git.repository import Repository
-from yolo_fs.moments.moment import PresentMoment, StatusObserver
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.reports.status import CandidateState
+from yolo_fs.snapshots.snapshot import PresentSnapshot, StatusObserver
 
 PATIENCE_S = 60.0
 COMMAND = f"yolo-fs answer {NAME} CHOICE"
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> PresentMoment:
+def seen(tmp_path_factory: pytest.TempPathFactory) -> PresentSnapshot:
     """A team with much that needs a person."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("no config")))
@@ -61,7 +61,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> PresentMoment:
             return observer.look()
 
 
-def drawn(seen: PresentMoment, rows: int, width: int = 80) -> list[str]:
+def drawn(seen: PresentSnapshot, rows: int, width: int = 80) -> list[str]:
     console = Console(
         file=io.StringIO(),
         width=width,
@@ -77,7 +77,7 @@ def drawn(seen: PresentMoment, rows: int, width: int = 80) -> list[str]:
 
 @pytest.mark.parametrize("rows", [12, 24, 40])
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
-def test_one_phase_fits_the_screen(seen: PresentMoment, rows: int, width: int) -> None:
+def test_one_phase_fits_the_screen(seen: PresentSnapshot, rows: int, width: int) -> None:
     lines = drawn(seen, rows, width)
     assert sum(max(1, -(-len(line) // width)) for line in lines) < rows
     assert all(len(line) <= width or COMMAND in line for line in lines)
@@ -85,7 +85,7 @@ def test_one_phase_fits_the_screen(seen: PresentMoment, rows: int, width: int) -
     assert not any(sign in line for line in lines for sign in "\u202e\x1b")
 
 
-def test_what_needs_a_person_comes_first(seen: PresentMoment) -> None:
+def test_what_needs_a_person_comes_first(seen: PresentSnapshot) -> None:
     lines = drawn(seen, 24)
     assert lines[0] == "Needs a person" and "Which colour?" in lines[1]
     head = next(at for at, line in enumerate(lines) if line.startswith("phase 01-auth"))
@@ -96,7 +96,7 @@ def test_what_needs_a_person_comes_first(seen: PresentMoment) -> None:
     assert any(line.startswith("  frontend") for line in lines[head:])
 
 
-def test_only_what_inbox_lists_needs_a_person(seen: PresentMoment) -> None:
+def test_only_what_inbox_lists_needs_a_person(seen: PresentSnapshot) -> None:
     for lines in (drawn(seen, 40, 400), drawn(seen, 40)):
         wanted = lines[1 : lines.index("In the way")]
         assert len(wanted) == 2 and "Which colour?" in wanted[0]
@@ -105,7 +105,7 @@ def test_only_what_inbox_lists_needs_a_person(seen: PresentMoment) -> None:
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
-def test_a_narrow_terminal_has_every_column_of_a_table(seen: PresentMoment, width: int) -> None:
+def test_a_narrow_terminal_has_every_column_of_a_table(seen: PresentSnapshot, width: int) -> None:
     head = r"  department +(.+)"
     screen = "\n".join(drawn(seen, 60, width))
     steps = [number for row in re.findall(head, screen) for number in row.split()]
@@ -118,7 +118,7 @@ def test_a_narrow_terminal_has_every_column_of_a_table(seen: PresentMoment, widt
     assert all(re.search(rf"(?m)^phase .*\b{each.value}\b", text) for each in CandidateState)
 
 
-def test_a_narrow_terminal_breaks_no_command_and_no_path(seen: PresentMoment) -> None:
+def test_a_narrow_terminal_breaks_no_command_and_no_path(seen: PresentSnapshot) -> None:
     narrow = Console(file=io.StringIO(), width=40, force_terminal=True, highlight=False)
     show_inbox(narrow, seen.inbox)
     draw_wanted(narrow, seen, verbose=True)

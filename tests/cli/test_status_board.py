@@ -32,13 +32,13 @@ from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Exit
 from yolo_fs.evidence.facts import PhaseFacts
 from yolo_fs.git.repository import Repository
-from yolo_fs.moments.moment import PresentMoment, StatusObserver
 from yolo_fs.phase.gates import DueDecision
 from yolo_fs.phase.progress import StepStanding
 from yolo_fs.phase.waits import Deadlock, Orphan, Wait
 from yolo_fs.progress.board import Board, PhaseBoard
 from yolo_fs.progress.drift import WorkTreeNotes
 from yolo_fs.protocol.gates import Decision
+from yolo_fs.snapshots.snapshot import PresentSnapshot, StatusObserver
 from yolo_fs.states.project import Drift
 
 PATIENCE_S = 30.0
@@ -523,7 +523,7 @@ def test_of_many_drifts_the_first_are_shown_unless_everything_is_asked_for() -> 
     assert short.getvalue().endswith("10 more drifts: -v shows them\n\n")
 
 
-def beside(*all_notes: WorkTreeNotes) -> PresentMoment:
+def beside(*all_notes: WorkTreeNotes) -> PresentSnapshot:
     """Return what `status` sees of a work tree without artifacts, but with these disagreements."""
     with tempfile.TemporaryDirectory() as folder:
         team = Team(Path(folder) / "repo")

@@ -18,7 +18,7 @@ from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.system.store import write_json
-from yolo_fs.tasks.claims import Standing
+from yolo_fs.tasks.claims import ClaimStatus
 from yolo_fs.tasks.service import Claims, planned
 from yolo_fs.workspace.own_files import CLAIMS
 from yolo_fs.workspace.settings import load
@@ -37,7 +37,7 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
 
 def claim(
     root: str, agent: str, task: TaskRef, *files: str, done: tuple[str, ...] = ()
-) -> Standing:
+) -> ClaimStatus:
     with Repository(root) as repository:
         return Claims(repository, done).claim(agent, task, files, 1_000_000.0)
 
@@ -99,7 +99,7 @@ def test_claims_that_cannot_be_read_are_not_taken_for_none(team: Team, content: 
     with Repository(str(team.root)) as repository:
         claims = Claims(repository)
         write_json(CLAIMS.former.path(repository), content)
-        for ask in (claims.standings, lambda: claims.claim("dev-1", T2, ("a",), 0.0)):
+        for ask in (claims.claim_statuses, lambda: claims.claim("dev-1", T2, ("a",), 0.0)):
             with pytest.raises(YoloError) as refused:
                 ask()
             assert refused.value.reason is Reason.WRONG_TYPE
@@ -133,7 +133,7 @@ def test_of_many_devs_at_once_exactly_one_has_the_file(team: Team) -> None:
         dev.join(30)
     assert sum(answers) == 1
     with Repository(str(team.root)) as repository:
-        found = Claims(repository).standings()
+        found = Claims(repository).claim_statuses()
     assert [one.is_granted for one in found] == [True] + [False] * (DEVS - 1)
 
 
@@ -204,7 +204,7 @@ def test_a_message_claims_no_task_that_no_plan_has(
         (finding,) = json.loads(capsys.readouterr().out)["findings"]
         assert "no committed plan has task 01-01/T9" in finding["message"]
     with Repository(team.root) as repository:
-        assert Claims(repository).standings() == ()
+        assert Claims(repository).claim_statuses() == ()
 
 
 def test_a_claim_of_somebody_else_is_not_given_back(
@@ -218,7 +218,7 @@ def test_a_claim_of_somebody_else_is_not_given_back(
         assert run(words) == code
     assert "dev-1 has 01-02/T1" in capsys.readouterr().out
     with Repository(root) as repository:
-        assert len(Claims(repository).standings()) == 2
+        assert len(Claims(repository).claim_statuses()) == 2
     assert run(["task", "release", str(T1), "--as", "dev-1", "-C", root]) == 0
 
 

@@ -97,7 +97,7 @@ def test_a_push_wakes_the_others_a_lost_server_is_told_and_polling_goes_on(
         nats.close()
         until(lambda: a.heard("team.bell_lost") and b.heard("team.bell_lost"))
         a.publish(gap(1), gap(2))
-        until(lambda: a.clone.synchronizer.standing().is_agreed)
+        until(lambda: a.clone.synchronizer.sync_status().is_agreed)
         assert not b.has(2)
 
         awake.enter_context(server(port))

@@ -41,7 +41,7 @@ def settle(*clones: CloneTree) -> None:
         moved = [clone.meet() for clone in clones]
         if not any(moved):
             return
-    raise AssertionError([clone.synchronizer.standing() for clone in clones])
+    raise AssertionError([clone.synchronizer.sync_status() for clone in clones])
 
 
 def at_remote(bare: Path, *arguments: str) -> str:
@@ -305,7 +305,7 @@ def test_who_knows_the_remote_offers_before_it_looks_and_one_merge_holds_up_no_o
 
     left = sync.exchange()  # its first offer comes too late for the list
 
-    assert a.synchronizer.standing().merges and not left.waiting
+    assert a.synchronizer.sync_status().merges and not left.waiting
     assert "Tokens" in at_remote(bare, "show", f"{BRANCH}:{PLAN}")
     settle(a, b)
     assert_agreed(bare, a, b)

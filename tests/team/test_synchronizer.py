@@ -25,7 +25,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.system import failpoint
 from yolo_fs.team import synchronizer
 from yolo_fs.team.membership import leave
-from yolo_fs.team.synchronizer import TeamStanding
+from yolo_fs.team.synchronizer import SyncStatus
 
 Trees = tuple[TeamTree, TeamTree]
 
@@ -319,11 +319,11 @@ def test_a_look_reads_on_where_the_last_one_ended_and_finds_what_a_first_look_fi
         whole.append(tip)
         return history.changes_of(repository, tip, paths)
 
-    def look(*, reads: int) -> TeamStanding:
+    def look(*, reads: int) -> SyncStatus:
         whole.clear()
-        seen = looks.standing()
+        seen = looks.sync_status()
         assert len(whole) == reads
-        assert seen == a.synchronizer.standing()
+        assert seen == a.synchronizer.sync_status()
         return seen
 
     monkeypatch.setattr(synchronizer, "changes_of", counted)

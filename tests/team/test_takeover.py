@@ -61,7 +61,7 @@ def test_a_holder_that_is_frozen_is_followed_and_steps_back_when_it_wakes(
 
     held = frozen.exchange().held  # it wakes
     frozen.renew_leases()
-    assert [each.path for each in held] == [GAPS] or a.synchronizer.standing().merges
+    assert [each.path for each in held] == [GAPS] or a.synchronizer.sync_status().merges
     assert ("team.lease_lost", "") in a.events
     assert ("team.lease_taken", "") in b.events
     assert (backend(a).holder, backend(a).epoch) == (

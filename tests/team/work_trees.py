@@ -21,7 +21,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.team.membership import join, membership_of
 from yolo_fs.team.remote_sync import RemoteSync
-from yolo_fs.team.synchronizer import TeamStanding, TeamSynchronizer
+from yolo_fs.team.synchronizer import SyncStatus, TeamSynchronizer
 from yolo_fs.workspace.settings import load
 
 PHASE = ".yolo-planning/phases/01-auth"
@@ -109,7 +109,7 @@ class TeamTree:
             self.hear,
         )
 
-    def look(self) -> TeamStanding:
+    def look(self) -> SyncStatus:
         """Look as its daemon would: again, where the user's git may still be writing its index."""
         deadline, done = time.monotonic() + 10, 0
         while True:

@@ -16,7 +16,7 @@ from tests.support.teams import Team
 from tests.web.served import Client, served
 from yolo_fs.cli.main import run
 from yolo_fs.company.overview import now_of
-from yolo_fs.moments.record import LONGEST_LINE, harmless_lines
+from yolo_fs.snapshots.record import LONGEST_LINE, harmless_lines
 from yolo_fs.system.journal import Journal
 
 PHASE = ".yolo-planning/phases/01-auth"

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from yolo_fs.moments.timeline import (
+from yolo_fs.snapshots.timeline import (
     LaneBar,
     LaneState,
     PlanBar,
     Timeline,
     TimelineMark,
-    TimelineMoment,
+    TimelinePoint,
     TimeUse,
 )
 from yolo_fs.web.drawing import PLOTS
@@ -36,7 +36,7 @@ def bar(department: str, step: str, number: str, use: TimeUse, begin: int, end: 
 
 TIMELINE = Timeline(
     phase="01-auth",
-    moments=(TimelineMoment("a" * 40, at(0), "begin"), TimelineMoment("b" * 40, at(1_000), "end")),
+    moments=(TimelinePoint("a" * 40, at(0), "begin"), TimelinePoint("b" * 40, at(1_000), "end")),
     bars=(
         bar("backend", "planning", "3", TimeUse.WORKING, 0, 500),
         bar("backend", "code_review", "7", TimeUse.REVIEW, 500, 1_000),

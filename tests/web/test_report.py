@@ -18,8 +18,8 @@ from yolo_fs.cli.main import run
 from yolo_fs.core.credentials import RULES, find_hits, is_secret
 from yolo_fs.core.reasons import Exit
 from yolo_fs.git.repository import Repository
-from yolo_fs.moments.record import record_phase
-from yolo_fs.moments.review import PhaseReview, ReviewSection
+from yolo_fs.snapshots.record import record_phase
+from yolo_fs.snapshots.review import PhaseReview, ReviewSection
 from yolo_fs.web import report
 from yolo_fs.web.report import write_markdown, write_report
 from yolo_fs.workspace.settings import load

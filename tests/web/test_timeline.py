@@ -11,15 +11,15 @@ from tests.support.teams import Team
 from tests.web.served import Client
 from yolo_fs.core.timestamps import local
 from yolo_fs.evidence.facts import SourceCommit
-from yolo_fs.moments.reader import MomentReader
-from yolo_fs.moments.timeline import (
+from yolo_fs.snapshots.reader import SnapshotReader
+from yolo_fs.snapshots.timeline import (
     BegunPlan,
     LaneBar,
     LaneState,
     PlanBar,
     Timeline,
     TimelineMark,
-    TimelineMoment,
+    TimelinePoint,
     TimeUse,
     bars_of,
     concerns,
@@ -28,7 +28,7 @@ from yolo_fs.moments.timeline import (
     spent,
     spread,
 )
-from yolo_fs.moments.timeline import TimelineSample as Sample
+from yolo_fs.snapshots.timeline import TimelineSample as Sample
 from yolo_fs.web.drawing import NARROWEST, PLOTS, WIDEST
 
 HOSTILE = '"/><script>alert(1)</script><a href="javascript:alert(1)" onload=x>\u202e\x1b[2J'
@@ -45,7 +45,7 @@ def test_a_timeline_of_a_phase_is_the_same_each_time(team: Team) -> None:
     events = [event("artifact.rejected", "gaps.jsonl", 3, reason="missing_key")]
     drawn = []
     for _ in range(2):
-        reader = MomentReader(str(team.root))
+        reader = SnapshotReader(str(team.root))
         found = reader.timeline("01-auth", events)
         reader.close()
         assert found.left == 0
@@ -105,9 +105,7 @@ def test_a_commit_belongs_to_a_phase_by_its_paths_or_its_subject(
 
 
 def test_time_is_split_by_what_it_was_used_for() -> None:
-    moments = [
-        TimelineMoment(name, at, "") for name, at in (("a", 0), ("b", 10_000), ("c", 30_000))
-    ]
+    moments = [TimelinePoint(name, at, "") for name, at in (("a", 0), ("b", 10_000), ("c", 30_000))]
     states = [
         LaneState("planning", "4", TimeUse.WORKING),
         LaneState("qa", "9", TimeUse.REVIEW),
@@ -129,7 +127,7 @@ def test_time_is_split_by_what_it_was_used_for() -> None:
 
 def test_a_plan_is_worked_on_from_its_first_task_to_its_last_evidence() -> None:
     moments = [
-        TimelineMoment(name, at, "") for name, at in zip("abcd", (0, 10, 30, 40), strict=True)
+        TimelinePoint(name, at, "") for name, at in zip("abcd", (0, 10, 30, 40), strict=True)
     ]
     begun = [
         {},
@@ -147,7 +145,7 @@ def test_a_plan_is_worked_on_from_its_first_task_to_its_last_evidence() -> None:
 
 
 def test_lanes_have_the_plans_of_their_department_wave_by_wave(team: Team) -> None:
-    reader = MomentReader(str(team.root))
+    reader = SnapshotReader(str(team.root))
     found = reader.timeline("01-auth", ())
     status = reader.present().as_json()["team"]["phases"][0]
     reader.close()
@@ -180,7 +178,7 @@ def test_what_is_drawn_holds_no_markup_from_outside(name: str, width: int) -> No
     state = LaneState(HOSTILE, HOSTILE, TimeUse.WORKING, HOSTILE)
     timeline = Timeline(
         HOSTILE,
-        (TimelineMoment("a", 0, HOSTILE), TimelineMoment("b", 90_000_000_000, HOSTILE)),
+        (TimelinePoint("a", 0, HOSTILE), TimelinePoint("b", 90_000_000_000, HOSTILE)),
         (LaneBar(HOSTILE, state, 0, 90_000_000_000),),
         (TimelineMark("refused", 5, HOSTILE, HOSTILE, HOSTILE),),
         ((0, 1, 2), (5, 2, 1_000)),
@@ -215,8 +213,8 @@ def test_a_time_axis_has_round_moments_each_once(
     monkeypatch.setenv("TZ", zone)
     time.tzset()
     ends = (
-        TimelineMoment("a", 1_000_000_007, ""),
-        TimelineMoment("b", 1_000_000_007 + long_ms, ""),
+        TimelinePoint("a", 1_000_000_007, ""),
+        TimelinePoint("b", 1_000_000_007 + long_ms, ""),
     )
     image = ET.fromstring(PLOTS["plans"](Timeline("", ends, (), (), (), {}, (), 0), width))
     axis = [one.text or "" for one in image.iter(f"{SVG}text") if ":" in (one.text or "")]

@@ -19,8 +19,8 @@ from tests.play.play import COMPANY, PlayScene
 from tests.play.player import Pace, Player, SceneResult, Silence
 from tests.play.stage import Stage, stage_for
 from tests.web.served import Client
-from yolo_fs.moments.reader import MomentReader
-from yolo_fs.moments.timeline import event_ms
+from yolo_fs.snapshots.reader import SnapshotReader
+from yolo_fs.snapshots.timeline import event_ms
 from yolo_fs.system.journal import PREFIX, Journal
 
 Cells = dict[str, tuple[str, str]]
@@ -197,7 +197,7 @@ def _measure(found: Watched, page: Any) -> None:
         for one in page.evaluate("() => window.shown")
     ]
     _measure_events(found, page.evaluate("() => window.seen"))
-    reader = MomentReader(found.root)
+    reader = SnapshotReader(found.root)
     try:
         _measure_moves(found, reader)
     finally:
@@ -217,7 +217,7 @@ def _measure_events(found: Watched, seen: Mapping[str, int]) -> None:
             found.change_ms.append(refused - at_ms)
 
 
-def _measure_moves(found: Watched, reader: MomentReader) -> None:
+def _measure_moves(found: Watched, reader: SnapshotReader) -> None:
     """Judge the page by what `status --at` says of each commit that it named."""
     phase = next(str(one.progress.phase) for one in reader.past("HEAD").team.phases)
     told = {tip: reader.past(tip).as_json() for tip, _ in found.moves}

@@ -202,7 +202,7 @@ def uncommitted(
     repository: Repository, shutdown: Shutdown, verdicts: Mapping[str, Verdict]
 ) -> dict[str, list[str]]:
     """Return what each agent that was asked to stop leaves uncommitted: agent → paths."""
-    claims = [standing.claim for standing in Claims(repository).standings()]
+    claims = [status.claim for status in Claims(repository).claim_statuses()]
     left = {
         each.agent.id: left_by(repository.root, each.agent, verdicts, claims)
         for each in shutdown.asked

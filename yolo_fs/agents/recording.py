@@ -22,7 +22,7 @@ from yolo_fs.system import heartbeats
 from yolo_fs.system.files import Content, read, stamp_of
 from yolo_fs.system.readers import read_lines
 from yolo_fs.system.text_checks import Limits
-from yolo_fs.tasks.claims import Standing
+from yolo_fs.tasks.claims import ClaimStatus
 from yolo_fs.tasks.service import Claims, planned
 from yolo_fs.workspace.settings import Settings
 
@@ -126,7 +126,7 @@ class AgentJournal:
 
 def claim_task(
     repository: Repository, settings: Settings, agent: str, task: TaskRef, files: Sequence[str]
-) -> Standing:
+) -> ClaimStatus:
     """Claim a task for an agent, which counts as a teammate from then on; return the claim's state.
 
     `files`: relative to the repository; empty for those of the task's plan.

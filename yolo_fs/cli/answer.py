@@ -18,7 +18,7 @@ from yolo_fs.escalation_service.answering import answer as answers
 from yolo_fs.escalation_service.moves import Escalations, MoveResult
 from yolo_fs.escalations.log import as_json
 from yolo_fs.git.repository import Repository
-from yolo_fs.moments.inbox import InboxItem
+from yolo_fs.snapshots.inbox import InboxItem
 from yolo_fs.system.journal import Journal
 from yolo_fs.workspace.settings import load
 

@@ -16,7 +16,7 @@ from yolo_fs.cli.decide import decide
 from yolo_fs.core.ids import EscalationId
 from yolo_fs.core.reasons import YoloError, safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.moments.inbox import InboxItem
+from yolo_fs.snapshots.inbox import InboxItem
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -39,11 +39,11 @@ from yolo_fs.evidence.facts import WorkflowOptions
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.install.background import Launched, end, running, wait_for_heirs, wait_ready, watch
-from yolo_fs.moments.inbox import COMMAND_LENGTH, InboxItem
 from yolo_fs.phase.phase import Phase
 from yolo_fs.progress.workflow import facts_of, phase_at_work, skip
 from yolo_fs.protocol.chains import GOES_ON
 from yolo_fs.protocol.workflow import SKIP_FLAGS, TEAM_SIZE_BY_NAME, TEAM_SIZES
+from yolo_fs.snapshots.inbox import COMMAND_LENGTH, InboxItem
 from yolo_fs.system.lock import Holder
 from yolo_fs.workspace.own_files import refuse_unsafe
 from yolo_fs.workspace.settings import Settings, load

@@ -10,8 +10,8 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.core.reasons import Exit, safe
 from yolo_fs.core.timestamps import local
 from yolo_fs.git.repository import Repository
-from yolo_fs.moments.inbox import COMMAND_LENGTH, InboxItem
-from yolo_fs.moments.moment import StatusObserver
+from yolo_fs.snapshots.inbox import COMMAND_LENGTH, InboxItem
+from yolo_fs.snapshots.snapshot import StatusObserver
 
 if TYPE_CHECKING:
     from rich.console import Console

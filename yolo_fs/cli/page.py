@@ -12,9 +12,9 @@ from yolo_fs.company.overview import lines_of_costs, overview
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.moments.moment import find_commit
-from yolo_fs.moments.record import record_phase
-from yolo_fs.moments.review import review_of
+from yolo_fs.snapshots.record import record_phase
+from yolo_fs.snapshots.review import review_of
+from yolo_fs.snapshots.snapshot import find_commit
 from yolo_fs.system.journal import Journal
 from yolo_fs.system.store import SHARED, write_atomic
 from yolo_fs.web.report import write_markdown, write_report

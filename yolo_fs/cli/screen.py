@@ -25,14 +25,14 @@ from yolo_fs.core.reasons import safe
 from yolo_fs.core.timestamps import local
 from yolo_fs.escalations.log import act_of
 from yolo_fs.git.repository import Repository
-from yolo_fs.moments.inbox import COMMAND_LENGTH, TOLD_ELSEWHERE
-from yolo_fs.moments.moment import PastMoment, PresentMoment, stamp
 from yolo_fs.phase.gate_status import GateStatus
 from yolo_fs.phase.progress import DepartmentStatus
 from yolo_fs.progress.board import PhaseBoard
 from yolo_fs.progress.drift import FORGED, WorkTreeNotes
 from yolo_fs.protocol.departments import Role
 from yolo_fs.reports.status import CandidateState
+from yolo_fs.snapshots.inbox import COMMAND_LENGTH, TOLD_ELSEWHERE
+from yolo_fs.snapshots.snapshot import PastSnapshot, PresentSnapshot, stamp
 from yolo_fs.team.reconcile import headline, obstructions
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class WantedPart(NamedTuple):
 
 
 def draw_screen(
-    console: Console, seen: PresentMoment | PastMoment, rows: int, at_work: Sequence[str] = ()
+    console: Console, seen: PresentSnapshot | PastSnapshot, rows: int, at_work: Sequence[str] = ()
 ) -> None:
     """Draw a state within `rows` rows of the terminal; the last row stays free for the prompt.
 
@@ -95,7 +95,7 @@ def _with_rows(line: ScreenLine, width: int) -> ScreenLine:
     return line._replace(rows=-(-len(line.text) // width)) if line.is_command else line
 
 
-def draw_wanted(console: Console, seen: PresentMoment, *, verbose: bool) -> None:
+def draw_wanted(console: Console, seen: PresentSnapshot, *, verbose: bool) -> None:
     """Print all that needs somebody, for the reader of a pipe: agents read the first lines.
 
     `verbose`: without a limit. What is refused is listed once more below, with all its faults.
@@ -124,10 +124,10 @@ def _fitting(block: Sequence[ScreenLine], left: int) -> Iterator[ScreenLine]:
 
 
 def _blocks(
-    seen: PresentMoment | PastMoment, width: int, at_work: Sequence[str]
+    seen: PresentSnapshot | PastSnapshot, width: int, at_work: Sequence[str]
 ) -> Iterator[Iterable[ScreenLine]]:
     """Yield what is to be shown, the most important first."""
-    if isinstance(seen, PresentMoment):
+    if isinstance(seen, PresentSnapshot):
         yield from _shortened(_wanted(seen, MANY))
     more = _more(len(at_work[_WANTED:]))
     yield [*(ScreenLine(line, "cyan") for line in at_work[:_WANTED]), *more]
@@ -136,9 +136,9 @@ def _blocks(
     for phase in open_[:1] or phases[-1:]:
         yield _phase(phase, width)
     yield _others(phases, open_)
-    if isinstance(seen, PresentMoment) and (waits := not_begun(seen.report.root, seen.team)):
+    if isinstance(seen, PresentSnapshot) and (waits := not_begun(seen.report.root, seen.team)):
         yield [ScreenLine(waits)]
-    if not phases and isinstance(seen, PresentMoment):
+    if not phases and isinstance(seen, PresentSnapshot):
         yield [ScreenLine(beginning(seen.report.root))]
     yield _draw_foot(seen)
 
@@ -158,7 +158,7 @@ def _more(count: int) -> Iterator[ScreenLine]:
         yield ScreenLine(f"  … {count} more (-v shows them)", "dim")
 
 
-def _wanted(seen: PresentMoment, most_drifts: int) -> tuple[WantedPart, ...]:
+def _wanted(seen: PresentSnapshot, most_drifts: int) -> tuple[WantedPart, ...]:
     """Return each part that has lines. Nothing needs a person but what `inbox` lists."""
     item_ids = {item.id for item in seen.inbox}
     parts = (
@@ -179,7 +179,7 @@ def _wanted(seen: PresentMoment, most_drifts: int) -> tuple[WantedPart, ...]:
     return tuple(part for part in parts if part.lines)
 
 
-def _questions(seen: PresentMoment) -> Iterator[ScreenLine]:
+def _questions(seen: PresentSnapshot) -> Iterator[ScreenLine]:
     for item in seen.inbox:
         if item.kind not in TOLD_ELSEWHERE:
             style = "red" if item.kind == "credential" else "yellow"
@@ -188,7 +188,9 @@ def _questions(seen: PresentMoment) -> Iterator[ScreenLine]:
                 yield ScreenLine(f"    {command}", is_command=True)
 
 
-def _in_the_way(seen: PresentMoment, item_ids: set[str], most_drifts: int) -> Iterator[ScreenLine]:
+def _in_the_way(
+    seen: PresentSnapshot, item_ids: set[str], most_drifts: int
+) -> Iterator[ScreenLine]:
     for phase in seen.team.phases if seen.team else ():
         for escalation in phase.escalations:
             if escalation.is_open and escalation.holder is not Role.USER:
@@ -293,8 +295,8 @@ def _others(phases: Sequence[PhaseBoard], open_: Sequence[PhaseBoard]) -> Iterat
         yield ScreenLine(f"{done} phases complete", "green")
 
 
-def _draw_foot(seen: PresentMoment | PastMoment) -> Iterator[ScreenLine]:
-    if isinstance(seen, PresentMoment):
+def _draw_foot(seen: PresentSnapshot | PastSnapshot) -> Iterator[ScreenLine]:
+    if isinstance(seen, PresentSnapshot):
         counts = seen.report.counts
         summary = ", ".join(
             f"{counts[state]} {state.value}" for state in CandidateState if counts[state]

@@ -33,9 +33,9 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.handoffs.reading import Compliance
 from yolo_fs.history.index import IndexedCommit
 from yolo_fs.kept.selection import KeptEntry
-from yolo_fs.moments.moment import PresentMoment, StatusObserver, find_commit, look_back
 from yolo_fs.reports.resume_report import PARTIAL, SHALLOW
 from yolo_fs.reports.status import Candidate, CandidateState, Report
+from yolo_fs.snapshots.snapshot import PresentSnapshot, StatusObserver, find_commit, snapshot_at
 from yolo_fs.workspace.planning_tree import find_phase
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def status(invocation: Invocation, *, watch: bool, revision: str | None, phase: 
 def _report_past_state(
     repository: Repository, revision: str, chosen: PhaseId | None, invocation: Invocation
 ) -> Reply:
-    seen = look_back(repository, find_commit(repository, revision))
+    seen = snapshot_at(repository, find_commit(repository, revision))
     if chosen:
         seen = replace(seen, team=seen.team.only(chosen))
 
@@ -123,7 +123,7 @@ def _company_of(
 
 
 def _reply(
-    seen: PresentMoment,
+    seen: PresentSnapshot,
     chosen: PhaseId | None,
     invocation: Invocation,
     now: CompanyNow,

@@ -53,21 +53,21 @@ def claim(invocation: Invocation, *, wanted: str, agent: str, files: tuple[str, 
     ref = TaskRef.named(wanted)
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
-        standing = claim_task(repository, settings, agent, ref, files)
-        left = left_claims(repository, settings, [standing.behind] if standing.behind else [])
-    code = Exit.DONE if standing.is_granted else Exit.FINDINGS
-    return Reply(standing, left, code, lambda console: console.print(safe(str(standing), 500)))
+        status = claim_task(repository, settings, agent, ref, files)
+        left = left_claims(repository, settings, [status.behind] if status.behind else [])
+    code = Exit.DONE if status.is_granted else Exit.FINDINGS
+    return Reply(status, left, code, lambda console: console.print(safe(str(status), 500)))
 
 
 @verb("claims", example="yolo-fs task claims", parent=task)
 def claims_(invocation: Invocation) -> Reply:
     """List the open claims in the order in which they were made."""
     with _claims(invocation) as (repository, claims):
-        standings = claims.standings()
+        claim_statuses = claims.claim_statuses()
         left = left_claims(
-            repository, load(repository.root), [standing.claim for standing in standings]
+            repository, load(repository.root), [status.claim for status in claim_statuses]
         )
-    return Reply(standings, left, show=lambda console: _show_lines(console, standings))
+    return Reply(claim_statuses, left, show=lambda console: _show_lines(console, claim_statuses))
 
 
 @verb("release", example="yolo-fs task release --as dev-1", parent=task)
@@ -80,8 +80,8 @@ def release(invocation: Invocation, *, wanted: str | None, agent: str) -> Reply:
     """
     check_agent(agent)
     with _claims(invocation) as (_, claims):
-        standings = claims.release(agent, TaskRef.named(wanted) if wanted else None)
-    return Reply(standings, show=lambda console: _show_lines(console, standings))
+        claim_statuses = claims.release(agent, TaskRef.named(wanted) if wanted else None)
+    return Reply(claim_statuses, show=lambda console: _show_lines(console, claim_statuses))
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from yolo_fs.team.overview import ExpectedConflict, TeamObserver, lines_of
 from yolo_fs.team.overview import forecast as conflicts_of
 from yolo_fs.team.reconcile import LEASES, LONGEST_TTL_S, TTL_S, TeamLease, TeamOverview
 from yolo_fs.team.remote_sync import RemoteSync
-from yolo_fs.team.synchronizer import TeamStanding, TeamSynchronizer, observing_synchronizer
+from yolo_fs.team.synchronizer import SyncStatus, TeamSynchronizer, observing_synchronizer
 from yolo_fs.workspace.settings import load
 
 if TYPE_CHECKING:
@@ -116,10 +116,10 @@ def status(invocation: Invocation) -> Reply:
             text = "this work tree is in no team; 'yolo-fs team join' joins one"
             return Reply({"team": None}, show=lambda console: console.print(text))
         settings = load(repository.root)
-        standing = observing_synchronizer(repository, settings, membership).standing()
+        status = observing_synchronizer(repository, settings, membership).sync_status()
         obstacle = Obstacles(repository).find(repository.head(), time.time_ns())
         seen = TeamObserver(repository, settings).look(obstacle)
-    return _reply(membership, standing, seen)
+    return _reply(membership, status, seen)
 
 
 @verb("sync", example="yolo-fs team sync", parent=team)
@@ -136,19 +136,19 @@ def sync(invocation: Invocation) -> Reply:
         if error.reason is not Reason.ALREADY_RUNNING:
             raise
         with Repository(invocation.start) as repository, _coordinator(repository) as coordinator:
-            standing = _synchronizer(repository, coordinator, membership).standing()
-        return _reply(membership, standing)
+            status = _synchronizer(repository, coordinator, membership).sync_status()
+        return _reply(membership, status)
     with lock, repository, _coordinator(repository) as coordinator:
         synchronizer = _synchronizer(repository, coordinator, membership)
         if membership.remote:
             _remote_sync(repository, membership).exchange()
-        standing = synchronizer.look()
+        status = synchronizer.look()
         synchronizer.sync_files()
-        if membership.remote and not standing.is_agreed:
+        if membership.remote and not status.is_agreed:
             exchange = _remote_sync(repository, membership).exchange()
-            standing = synchronizer.standing()._replace(done=standing.done, held=exchange.held)
+            status = synchronizer.sync_status()._replace(done=status.done, held=exchange.held)
         coordinator.sync_index()
-    return _reply(membership, standing)
+    return _reply(membership, status)
 
 
 @verb(
@@ -320,37 +320,35 @@ def _shown(membership: Membership | None) -> dict[str, Any]:
     return {"team": membership.team, "clone": membership.clone, "ref": membership.ref}
 
 
-def _reply(
-    membership: Membership, standing: TeamStanding, seen: TeamOverview | None = None
-) -> Reply:
+def _reply(membership: Membership, status: SyncStatus, seen: TeamOverview | None = None) -> Reply:
     data = _shown(membership) | {
-        "tip": standing.tip,
-        "agreed": standing.is_agreed,
-        "to_receive": [change.path for change in standing.receive],
-        "to_publish": [change.path for change in standing.publish],
-        "to_merge": [each.path for each, _ in standing.merges],
+        "tip": status.tip,
+        "agreed": status.is_agreed,
+        "to_receive": [change.path for change in status.receive],
+        "to_publish": [change.path for change in status.publish],
+        "to_merge": [each.path for each, _ in status.merges],
         "conflicts": [
             {"path": each.path, "ours": each.ours, "theirs": each.theirs}
-            for each in standing.conflicts
+            for each in status.conflicts
         ],
-        "held": [{"path": held.path, "reason": held.reason.value} for held in standing.held],
-        "done": standing.done,
+        "held": [{"path": held.path, "reason": held.reason.value} for held in status.held],
+        "done": status.done,
         "machines": to_json(seen),
     }
-    findings = [_conflict(each.path) for each in standing.conflicts]
+    findings = [_conflict(each.path) for each in status.conflicts]
     if seen and seen.lane and seen.lane.reason:
         findings.append(Finding(seen.lane.reason, message=seen.lane.what, level=Level.WARNING))
     findings += [
         Finding(held.reason, held.path, message=held.what, level=Level.WARNING)
-        for held in standing.held
+        for held in status.held
     ]
-    code = Exit.DONE if standing.is_agreed else Exit.FINDINGS
+    code = Exit.DONE if status.is_agreed else Exit.FINDINGS
 
     def show(console: Console) -> None:
         if seen:
             draw_machines(console, seen)
         else:
-            _show(console, membership, standing)
+            _show(console, membership, status)
 
     return Reply(data, findings, code, show)
 
@@ -363,13 +361,13 @@ def _conflict(path: str) -> Finding:
     )
 
 
-def _show(console: Console, membership: Membership, standing: TeamStanding) -> None:
+def _show(console: Console, membership: Membership, status: SyncStatus) -> None:
     console.print(f"team {membership.team}, here {membership.clone}")
     counts = {
-        "to receive": len(standing.receive),
-        "to publish": len(standing.publish),
-        "to merge": len(standing.merges),
-        "in conflict": len(standing.conflicts),
+        "to receive": len(status.receive),
+        "to publish": len(status.publish),
+        "to merge": len(status.merges),
+        "in conflict": len(status.conflicts),
     }
     waiting = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     console.print(waiting or "this branch and the team have the same artifacts")

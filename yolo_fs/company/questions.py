@@ -13,8 +13,8 @@ from yolo_fs.company.schedule import CHECKPOINT_OF_STEP, Schedule, name_of_appro
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Reason, safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.moments.inbox import InboxItem
-from yolo_fs.moments.moment import StatusObserver
+from yolo_fs.snapshots.inbox import InboxItem
+from yolo_fs.snapshots.snapshot import StatusObserver
 
 GIVEN_UP = "agent"
 """Kind of the inbox for an act that was given up."""

@@ -34,12 +34,12 @@ from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.git.work_trees import refuse_old_git
-from yolo_fs.moments.inbox import InboxItem
 from yolo_fs.phase.acts import Act
 from yolo_fs.phase.progress import Next
 from yolo_fs.progress.signoff import PhaseSignOff
 from yolo_fs.protocol.chains import GOES_ON
 from yolo_fs.protocol.departments import Dept
+from yolo_fs.snapshots.inbox import InboxItem
 from yolo_fs.workspace.settings import Settings
 
 _WATCHED_S = 1.0

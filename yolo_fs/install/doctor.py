@@ -414,11 +414,11 @@ def _team(repository: Repository) -> Iterator[Finding]:
 
 
 def _claims(repository: Repository) -> Iterable[Finding]:
-    if not Claims(repository).standings():
+    if not Claims(repository).claim_statuses():
         return ()
     settings = load(repository.root)
     facts_reader = FactsReader(repository, settings)
-    claims = Claims(repository, facts_reader.tasks_done(repository.head().tip)).standings()
+    claims = Claims(repository, facts_reader.tasks_done(repository.head().tip)).claim_statuses()
     return left_claims(repository, settings, [standing.claim for standing in claims])
 
 

@@ -34,7 +34,7 @@ class Claim(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ClaimStatus:
     """State of a claim."""
 
     claim: Claim
@@ -68,22 +68,22 @@ class Standing:
         )
 
 
-def standings(claims: Iterable[Claim]) -> tuple[Standing, ...]:
+def claim_statuses(claims: Iterable[Claim]) -> tuple[ClaimStatus, ...]:
     """Return the state of each open claim, in the order in which they came."""
-    outcomes: list[Standing] = []
+    outcomes: list[ClaimStatus] = []
     for claim in claims:
-        outcomes.append(_standing(claim, [standing.claim for standing in outcomes]))
+        outcomes.append(_status_of(claim, [status.claim for status in outcomes]))
     return tuple(outcomes)
 
 
-def _standing(claim: Claim, earlier: list[Claim]) -> Standing:
+def _status_of(claim: Claim, earlier: list[Claim]) -> ClaimStatus:
     for other in earlier:
         is_same = (other.task, other.department) == (claim.task, claim.department)
         if is_same and other.agent != claim.agent:
-            return Standing(claim, other, str(claim.task))
+            return ClaimStatus(claim, other, str(claim.task))
         if other.agent != claim.agent and (file := overlap(claim.files, other.files)):
-            return Standing(claim, other, file)
-    return Standing(claim)
+            return ClaimStatus(claim, other, file)
+    return ClaimStatus(claim)
 
 
 def overlap(ours: Iterable[str], theirs: Iterable[str]) -> str:

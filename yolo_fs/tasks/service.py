@@ -32,7 +32,7 @@ from yolo_fs.protocol.roster import department_said
 from yolo_fs.protocol.workflow import SOURCE_FORMAT
 from yolo_fs.system.lock import HeldLock, hold
 from yolo_fs.system.store import Damaged
-from yolo_fs.tasks.claims import Claim, Standing, standings
+from yolo_fs.tasks.claims import Claim, ClaimStatus, claim_statuses
 from yolo_fs.workspace.own_files import CLAIMS
 
 
@@ -45,21 +45,22 @@ class Claims:
         self._repository = repository
         self._done = frozenset(done)
 
-    def standings(self) -> tuple[Standing, ...]:
+    def claim_statuses(self) -> tuple[ClaimStatus, ...]:
         """Return the state of each open claim, in the order in which they came.
 
         Raises:
             YoloError: the file cannot be read; that is not the same as no claims.
         """
-        return standings(self._open(CLAIMS.read(self._repository)))
+        return claim_statuses(self._open(CLAIMS.read(self._repository)))
 
-    def claim(self, agent: str, task: TaskRef, files: Iterable[str], now_s: float) -> Standing:
+    def claim(self, agent: str, task: TaskRef, files: Iterable[str], now_s: float) -> ClaimStatus:
         """Claim a task, or ask again how an earlier claim of it stands.
 
         A task that is done cannot be claimed. `files`: relative to the repository.
 
         Raises:
-            YoloError: STATE_CONFLICT, LOCK_TIMEOUT, PATH_ESCAPES, and whatever `standings` raises.
+            YoloError: STATE_CONFLICT, LOCK_TIMEOUT, PATH_ESCAPES, and whatever `claim_statuses`
+                raises.
         """
         wish = Claim(agent, task, tuple(map(_inside, files)), iso(now_s))
         if self._is_done(wish):
@@ -67,14 +68,14 @@ class Claims:
         self._change(
             lambda open_: open_ if any(_is_same(claim, wish) for claim in open_) else [*open_, wish]
         )
-        return next(standing for standing in self.standings() if _is_same(standing.claim, wish))
+        return next(status for status in self.claim_statuses() if _is_same(status.claim, wish))
 
-    def release(self, agent: str, task: TaskRef | None = None) -> tuple[Standing, ...]:
+    def release(self, agent: str, task: TaskRef | None = None) -> tuple[ClaimStatus, ...]:
         """Release one task, or all of an agent that is gone; return the states of the other
         claims.
 
         Raises:
-            YoloError: STATE_CONFLICT when somebody else has that task; and as `standings`.
+            YoloError: STATE_CONFLICT when somebody else has that task; and as `claim_statuses`.
         """
         if task:
             self._require_own(agent, task)
@@ -83,12 +84,12 @@ class Claims:
                 claim for claim in open_ if claim.agent != agent or task not in (None, claim.task)
             ]
         )
-        return self.standings()
+        return self.claim_statuses()
 
     def _require_own(self, agent: str, task: TaskRef) -> None:
         """Refuse what only another agent of the department has; what nobody has is released."""
         own = Claim(agent, task, (), "")
-        alike = [standing.claim for standing in self.standings() if standing.claim.task == task]
+        alike = [status.claim for status in self.claim_statuses() if status.claim.task == task]
         others = [claim for claim in alike if claim.department is own.department]
         if others and agent not in [claim.agent for claim in others]:
             holder = others[0].agent

@@ -22,7 +22,7 @@ from yolo_fs.team.merge_driver import DRIVER, command
 from yolo_fs.team.origin import clone_in, is_proved
 from yolo_fs.team.reconcile import (
     LEASES,
-    CloneStanding,
+    CloneStatus,
     HeldLease,
     PathVersion,
     PendingMove,
@@ -34,7 +34,7 @@ from yolo_fs.workspace.own_files import BESIDE, LINES, TEAM_LANE, lock_in
 from yolo_fs.workspace.settings import Settings
 
 if TYPE_CHECKING:
-    from yolo_fs.team.synchronizer import HeldBack, TeamStanding, TeamSynchronizer
+    from yolo_fs.team.synchronizer import HeldBack, SyncStatus, TeamSynchronizer
 
 EXPLAINED_MOST = 100
 """Most waiting artifacts of one direction that are examined individually."""
@@ -47,7 +47,7 @@ class TeamObserver:
         self._repository = repository
         self._settings = settings
         self._tip: str | None = None
-        self._made: dict[str, CloneStanding] = {}
+        self._made: dict[str, CloneStatus] = {}
         """Clone → what the team's ref has of it."""
         self._passed: dict[str, int] = {}
         """Department → when its lease last changed hands."""
@@ -72,18 +72,18 @@ class TeamObserver:
             )
             self._tip, self._made, self._passed = None, {}, {}
         head = self._repository.head()
-        standing = self._synchronizer.standing(head)
-        self._read_up_to(standing.tip, membership.clone)
+        status = self._synchronizer.sync_status(head)
+        self._read_up_to(status.tip, membership.clone)
         lane = self._lane(membership)
         return TeamOverview(
             membership.team,
             membership.clone,
             membership.ref,
-            standing.tip,
+            status.tip,
             lane,
-            tuple(self._clones(self._synchronizer, standing)),
-            tuple(self._leases(self._synchronizer, standing.tip)),
-            tuple(self._waiting(self._synchronizer, standing, head, obstacle, lane)),
+            tuple(self._clones(self._synchronizer, status)),
+            tuple(self._leases(self._synchronizer, status.tip)),
+            tuple(self._waiting(self._synchronizer, status, head, obstacle, lane)),
         )
 
     def _read_up_to(self, tip: str | None, own: str) -> None:
@@ -101,7 +101,7 @@ class TeamObserver:
             named = trailers.get(Trailer.ORIGIN, "")
             name = clone_in(named)
             if name and (name not in shown or self._is_proved(named, commit)):
-                before = self._made.get(name, CloneStanding(name))
+                before = self._made.get(name, CloneStatus(name))
                 made = before.published + 1
                 self._made[name] = before._replace(
                     published=made, last_s=commit.at_s, last=commit.subject
@@ -126,13 +126,11 @@ class TeamObserver:
                 passed = self._passed.get(dept, 0)
                 yield HeldLease(dept, lease.holder, lease.epoch, passed)
 
-    def _clones(
-        self, synchronizer: TeamSynchronizer, standing: TeamStanding
-    ) -> Iterator[CloneStanding]:
+    def _clones(self, synchronizer: TeamSynchronizer, status: SyncStatus) -> Iterator[CloneStatus]:
         here = synchronizer.membership
         beside = {} if here.remote else self._beside(synchronizer)
-        this = self._made.get(here.clone, CloneStanding(here.clone))
-        behind, ahead = _count_behind_and_ahead(standing)
+        this = self._made.get(here.clone, CloneStatus(here.clone))
+        behind, ahead = _count_behind_and_ahead(status)
         yield this._replace(
             root=self._repository.root,
             branch=self._repository.head().branch,
@@ -145,15 +143,15 @@ class TeamObserver:
             if name != here.clone:
                 yield beside.get(name) or self._made[name]
 
-    def _beside(self, synchronizer: TeamSynchronizer) -> dict[str, CloneStanding]:
+    def _beside(self, synchronizer: TeamSynchronizer) -> dict[str, CloneStatus]:
         """Return the other work trees of this repository that are in the same team."""
         standings = {}
         for neighbour in memberships_beside(self._repository):
             membership = neighbour.membership
             if (membership.team, membership.remote) != (synchronizer.membership.team, ""):
                 continue
-            behind, ahead = _count_behind_and_ahead(synchronizer.standing(neighbour.head))
-            made = self._made.get(membership.clone, CloneStanding(membership.clone))
+            behind, ahead = _count_behind_and_ahead(synchronizer.sync_status(neighbour.head))
+            made = self._made.get(membership.clone, CloneStatus(membership.clone))
             standings[membership.clone] = made._replace(
                 root=neighbour.root,
                 branch=neighbour.head.branch,
@@ -175,21 +173,21 @@ class TeamObserver:
     def _waiting(
         self,
         synchronizer: TeamSynchronizer,
-        standing: TeamStanding,
+        status: SyncStatus,
         head: Head,
         obstacle: Reason | None,
         lane: RemoteStatus | None,
     ) -> Iterator[WaitingArtifact]:
         idle = None if _runs(self._repository.own_dir) else Reason.NOT_RUNNING
         here, there = obstacle or idle, (lane.reason if lane else None) or idle
-        for conflict in standing.conflicts:
+        for conflict in status.conflicts:
             yield WaitingArtifact(conflict.path, PendingMove.CHOICE, 0, Reason.REMOTE_CONFLICT)
-        for each, _ in standing.merges:
+        for each, _ in status.merges:
             yield WaitingArtifact(each.path, PendingMove.MERGE, 0, here)
-        _, held = synchronizer.outgoing(standing.publish[:EXPLAINED_MOST], standing.tip)
-        yield from self._find_waiting_artifacts(standing.publish, PendingMove.PUBLISH, held, there)
-        held = synchronizer.why_not_received(standing.receive[:EXPLAINED_MOST], head)
-        yield from self._find_waiting_artifacts(standing.receive, PendingMove.RECEIVE, held, here)
+        _, held = synchronizer.outgoing(status.publish[:EXPLAINED_MOST], status.tip)
+        yield from self._find_waiting_artifacts(status.publish, PendingMove.PUBLISH, held, there)
+        held = synchronizer.why_not_received(status.receive[:EXPLAINED_MOST], head)
+        yield from self._find_waiting_artifacts(status.receive, PendingMove.RECEIVE, held, here)
 
     def _find_waiting_artifacts(
         self,
@@ -211,10 +209,10 @@ class TeamObserver:
             )
 
 
-def _count_behind_and_ahead(standing: TeamStanding) -> tuple[int, int]:
+def _count_behind_and_ahead(status: SyncStatus) -> tuple[int, int]:
     """Return how many versions a branch lacks of the team's, and the team of the branch's."""
-    undecided = len(standing.merges) + len(standing.conflicts)
-    return len(standing.receive) + undecided, len(standing.publish) + undecided
+    undecided = len(status.merges) + len(status.conflicts)
+    return len(status.receive) + undecided, len(status.publish) + undecided
 
 
 def _runs(own_dir: str) -> bool:

@@ -391,7 +391,7 @@ class HeldLease(NamedTuple):
     """When its holder took it, by the holder's own clock."""
 
 
-class CloneStanding(NamedTuple):
+class CloneStatus(NamedTuple):
     """One clone or work tree of the team."""
 
     name: str
@@ -439,12 +439,12 @@ class TeamOverview(NamedTuple):
     tip: str | None
     lane: RemoteStatus | None = None
     """None where only the work trees of one repository meet."""
-    clones: tuple[CloneStanding, ...] = ()
+    clones: tuple[CloneStatus, ...] = ()
     leases: tuple[HeldLease, ...] = ()
     waiting: tuple[WaitingArtifact, ...] = ()
 
     @property
-    def here(self) -> CloneStanding:
+    def here(self) -> CloneStatus:
         """The work tree that was asked."""
         return next(each for each in self.clones if each.is_here)
 

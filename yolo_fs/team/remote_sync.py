@@ -35,7 +35,7 @@ from yolo_fs.team.membership import Membership, membership_of
 from yolo_fs.team.reconcile import COMPANY, LEASES, PathVersion, TeamLease, department_of, path_of
 from yolo_fs.team.synchronizer import (
     HeldBack,
-    TeamStanding,
+    SyncStatus,
     TeamSynchronizer,
     observing_synchronizer,
 )
@@ -130,7 +130,7 @@ class RemoteSync:
             if isinstance(offered, ExchangeResult):
                 return offered._replace(moved=moved or offered.moved)
             time.sleep(random.uniform(0, min(BUSY_S, 0.05 * 2**attempt)))
-        return ExchangeResult(moved, len(self._synchronizer.standing().publish))
+        return ExchangeResult(moved, len(self._synchronizer.sync_status().publish))
 
     def _offer_all(self) -> ExchangeResult | None:
         """Push until nothing more can be pushed; None when somebody else was first."""
@@ -147,26 +147,24 @@ class RemoteSync:
 
         Where nothing can be pushed, return the result of the exchange instead.
         """
-        standing = self._synchronizer.standing()
-        left = ExchangeResult(moved=False, waiting=len(standing.publish))
-        self._goes_first |= bool(standing.merges)
-        if not standing.publish:
+        status = self._synchronizer.sync_status()
+        left = ExchangeResult(moved=False, waiting=len(status.publish))
+        self._goes_first |= bool(status.merges)
+        if not status.publish:
             return left
-        requests, held = self._synchronizer.outgoing(
-            standing.publish, standing.tip, self._offered_most
-        )
-        commits = tuple(change.commit for change in standing.publish)
+        requests, held = self._synchronizer.outgoing(status.publish, status.tip, self._offered_most)
+        commits = tuple(change.commit for change in status.publish)
         if refusal := self._refusal_of(commits):
             return left._replace(held=(*held, refusal))
         if not requests:
             return left._replace(held=held)
-        with self._committer.built_on(requests, standing.tip) as tip:
+        with self._committer.built_on(requests, status.tip) as tip:
             if tip is None:
                 return left
-            took = self._push(tip, standing.tip, len(requests), commits)
+            took = self._push(tip, status.tip, len(requests), commits)
         self._goes_first = not took
         self._offered_most = 2 * self._offered_most if took else _OFFERED_MOST
-        self._used |= dict.fromkeys(_departments(standing.publish), time.monotonic())
+        self._used |= dict.fromkeys(_departments(status.publish), time.monotonic())
         return took
 
     def resolve(self, path: str) -> None:
@@ -177,12 +175,12 @@ class RemoteSync:
         """
         for _ in range(_ROUNDS):
             self._fetch()
-            standing = self._synchronizer.resolved(path)
-            requests, held = self._synchronizer.outgoing(standing.publish, standing.tip)
+            status = self._synchronizer.resolved(path)
+            requests, held = self._synchronizer.outgoing(status.publish, status.tip)
             if held:
                 raise YoloError(held[0].reason, held[0].what)
-            with self._committer.built_on(requests, standing.tip) as tip:
-                if tip is None or self._push(tip, standing.tip, len(requests)):
+            with self._committer.built_on(requests, status.tip) as tip:
+                if tip is None or self._push(tip, status.tip, len(requests)):
                     return
         raise YoloError(Reason.BRANCH_MOVED)
 
@@ -692,7 +690,7 @@ class TeamLink:
 
     def look(
         self, settings: Settings, committer: Committer, obstacles: Obstacles
-    ) -> TeamStanding | None:
+    ) -> SyncStatus | None:
         """Look once; None where no team was joined."""
         choice = stamp_at(TEAM.path(self._repository))
         if choice != self._choice or self._synchronizer is None:
@@ -707,15 +705,15 @@ class TeamLink:
             if membership.remote:
                 self._sync_thread = RemoteSyncThread(self._repository.root, settings, membership)
                 self._sync_thread.start(self._wake)
-        standing = self._synchronizer.look()
-        self._seen = (self._repository.head(), standing.tip)
+        status = self._synchronizer.look()
+        self._seen = (self._repository.head(), status.tip)
         if self._watcher:
             self._watcher.check()
         if self._sync_thread:
             self._sync_thread.emit_events(self._emit)
-            if standing.publish:
+            if status.publish:
                 self._sync_thread.poke()
-        return standing
+        return status
 
     def sync_files(self) -> None:
         """Make what was received durable in the work tree as well."""

@@ -75,7 +75,7 @@ class HeldBack:
     what: str = ""
 
 
-class TeamStanding(NamedTuple):
+class SyncStatus(NamedTuple):
     """State of a work tree relative to its team."""
 
     tip: str | None
@@ -186,39 +186,39 @@ class TeamSynchronizer:
         """Return the team's last commit, or None before the first."""
         return self._repository.tip(self.membership.ref)
 
-    def standing(self, head: Head | None = None) -> TeamStanding:
+    def sync_status(self, head: Head | None = None) -> SyncStatus:
         """Return what a look would find, here or for the head of another work tree.
 
         Changes nothing.
         """
-        return self._standing(head or self._repository.head())
+        return self._status(head or self._repository.head())
 
-    def look(self) -> TeamStanding:
+    def look(self) -> SyncStatus:
         """Receive, merge and publish what is possible now; return the resulting state."""
         done = 0
         held: tuple[HeldBack, ...] = ()
         self._received = set()
         for attempt in range(_ROUNDS):
             head = self._repository.head()
-            standing = self._standing(head)
-            if standing.is_agreed:
+            status = self._status(head)
+            if status.is_agreed:
                 break
-            count, held = self._take_in(standing, head)
-            if not count and standing.publish and not self.membership.remote:
-                self._show_line(standing.publish, head)
-                count, refused = self._publish(standing, attempt)
+            count, held = self._take_in(status, head)
+            if not count and status.publish and not self.membership.remote:
+                self._show_line(status.publish, head)
+                count, refused = self._publish(status, attempt)
                 held += refused
             done += count
-            if count == len(standing.receive) and self._differing == {
-                change.path for change in standing.receive
+            if count == len(status.receive) and self._differing == {
+                change.path for change in status.receive
             }:
-                self._agree(self._made_here, standing.tip)
-                standing = TeamStanding(standing.tip)
+                self._agree(self._made_here, status.tip)
+                status = SyncStatus(status.tip)
                 break  # another look would say no more, and others wait for the processor
             if not count:
                 break
-        self._emit_conflicts(standing)
-        return standing._replace(done=done, held=held, received=tuple(sorted(self._received)))
+        self._emit_conflicts(status)
+        return status._replace(done=done, held=held, received=tuple(sorted(self._received)))
 
     def sync_files(self) -> None:
         """Make what was received durable in the work tree as well.
@@ -252,7 +252,7 @@ class TeamSynchronizer:
         if held:
             raise YoloError(held[0].reason, held[0].what, exit_code=Exit.TRY_AGAIN)
 
-    def resolved(self, path: str) -> TeamStanding:
+    def resolved(self, path: str) -> SyncStatus:
         """Return what is published when our version of a conflict goes on top of theirs.
 
         Raises:
@@ -260,20 +260,20 @@ class TeamSynchronizer:
         """
         head = self._repository.head()
         conflict, tip = self._find_conflict(path, head)
-        return self._plan_standing((path,), head, tip, frozenset({(path, conflict.ours)}))
+        return self._plan_status((path,), head, tip, frozenset({(path, conflict.ours)}))
 
     def _find_conflict(self, path: str, head: Head) -> tuple[Divergence, str | None]:
-        standing = self._standing(head)
-        for conflict in standing.conflicts:
+        status = self._status(head)
+        for conflict in status.conflicts:
             if conflict.path == path:
-                return conflict, standing.tip
+                return conflict, status.tip
         raise YoloError(
             Reason.UNKNOWN_NAME,
             f"the team and this branch do not conflict at {safe(path)}",
             hint="'yolo-fs team status' lists the conflicts.",
         )
 
-    def _standing(self, head: Head) -> TeamStanding:
+    def _status(self, head: Head) -> SyncStatus:
         tip = self.team_tip()
         between = (
             self._repository.files_between(head.tip, tip, root) for root in self._settings.roots
@@ -282,25 +282,25 @@ class TeamSynchronizer:
         paths = sorted(self._differing)
         if not paths:
             self._agree(head.tip, tip)
-            return TeamStanding(tip)
-        plan = self._plan_standing(paths, head, tip)
+            return SyncStatus(tip)
+        plan = self._plan_status(paths, head, tip)
         contained = frozenset(
             (each.path, each.ours) for each, data in plan.merges if self._is(data, each.ours)
         )
         if not contained:
             return plan
-        return self._plan_standing(paths, head, tip, contained)
+        return self._plan_status(paths, head, tip, contained)
 
-    def _plan_standing(
+    def _plan_status(
         self,
         paths: Sequence[str],
         head: Head,
         tip: str | None,
         taken: frozenset[tuple[str, str]] = frozenset(),
-    ) -> TeamStanding:
+    ) -> SyncStatus:
         plan = self._compare(paths, head, tip, taken)
         merged = [(each, self._merged(each)) for each in plan.diverged]
-        return TeamStanding(
+        return SyncStatus(
             tip,
             plan.receive,
             plan.publish,
@@ -357,31 +357,31 @@ class TeamSynchronizer:
             raise objects.unread(f"blob {blob}", blob)
         return git_object.body
 
-    def _emit_conflicts(self, standing: TeamStanding) -> None:
-        for each in set(standing.conflicts) - self._reported:
+    def _emit_conflicts(self, status: SyncStatus) -> None:
+        for each in set(status.conflicts) - self._reported:
             data = {
                 "reason": Reason.REMOTE_CONFLICT.value,
                 "ours": each.ours,
                 "theirs": each.theirs,
             }
             self._emit("team.conflict", each.path, data)
-        self._reported = frozenset(standing.conflicts)
+        self._reported = frozenset(status.conflicts)
 
-    def _take_in(self, standing: TeamStanding, head: Head) -> tuple[int, tuple[HeldBack, ...]]:
+    def _take_in(self, status: SyncStatus, head: Head) -> tuple[int, tuple[HeldBack, ...]]:
         """Commit on the branch what comes from the team, and what was merged."""
         merged = [
             _Version(PathVersion(each.path, each.ours, ""), data, "", None)
-            for each, data in standing.merges
+            for each, data in status.merges
         ]
-        if not (standing.receive or merged):
+        if not (status.receive or merged):
             return 0, ()
         if obstacle := self._obstacles.find(head, time.time_ns()):
             paths = [
-                each.path for each in (*standing.receive, *(incoming.change for incoming in merged))
+                each.path for each in (*status.receive, *(incoming.change for incoming in merged))
             ]
             return 0, tuple(HeldBack(path, obstacle) for path in paths)
         held: list[HeldBack] = []
-        for some in self._parts(standing.receive, merged, held):
+        for some in self._parts(status.receive, merged, held):
             count, refused = self._commit_here(some, head)
             held += refused
             if count:
@@ -514,13 +514,13 @@ class TeamSynchronizer:
         is_known = committed is not None and self._is(outcome.data, committed)
         return (None if outcome.data == data or is_known else Reason.SETTLING), outcome.data
 
-    def _publish(self, standing: TeamStanding, attempt: int) -> tuple[int, tuple[HeldBack, ...]]:
-        requests, held = self.outgoing(standing.publish, standing.tip)
+    def _publish(self, status: SyncStatus, attempt: int) -> tuple[int, tuple[HeldBack, ...]]:
+        requests, held = self.outgoing(status.publish, status.tip)
         if not requests:
             return 0, held
         failpoint.reach("team.publishing")
         try:
-            made = self.committer.extend(requests, self.membership.ref, standing.tip)
+            made = self.committer.extend(requests, self.membership.ref, status.tip)
         except YoloError as error:
             if error.reason is not Reason.BRANCH_MOVED:
                 return 0, (*held, HeldBack("", error.reason, error.message))

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from yolo_fs.core.reasons import safe
 from yolo_fs.core.timestamps import local
-from yolo_fs.moments.timeline import LaneBar, PlanBar, Timeline, TimeUse
 from yolo_fs.protocol.workflow import STEP_BY_KEY
+from yolo_fs.snapshots.timeline import LaneBar, PlanBar, Timeline, TimeUse
 
 LEFT, RIGHT = 84, 16
 """Widths beside the plot, in px."""

@@ -18,10 +18,10 @@ from typing import Any
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import YoloError
 from yolo_fs.git.repository import Repository
-from yolo_fs.moments.happening import happening
-from yolo_fs.moments.moment import stamp
-from yolo_fs.moments.reader import MomentReader
 from yolo_fs.reports.status import CandidateState
+from yolo_fs.snapshots.happening import happening
+from yolo_fs.snapshots.reader import SnapshotReader
+from yolo_fs.snapshots.snapshot import stamp
 from yolo_fs.system.journal import Journal
 
 POLL_S = 0.02
@@ -39,7 +39,7 @@ KEPT = 2_000
 class EventFeed:
     """The events and the board of one repository, for any number of pages."""
 
-    def __init__(self, reader: MomentReader):
+    def __init__(self, reader: SnapshotReader):
         """Follow the repository of a reader, from now on."""
         self._reader = reader
         self._repository = Repository(reader.root)

@@ -15,11 +15,11 @@ from importlib.resources import files
 from yolo_fs.core.credentials import redact
 from yolo_fs.core.reasons import counted, safe, shortened
 from yolo_fs.escalations.log import as_json
-from yolo_fs.moments.record import PhaseRecord, RecordedArtifact, RecordedVersion
-from yolo_fs.moments.review import PhaseReview
 from yolo_fs.phase.progress import StepStatus
 from yolo_fs.progress.board import tasks_done
 from yolo_fs.protocol.workflow import STEPS
+from yolo_fs.snapshots.record import PhaseRecord, RecordedArtifact, RecordedVersion
+from yolo_fs.snapshots.review import PhaseReview
 from yolo_fs.system.templates import Markup, environment
 from yolo_fs.web.drawing import PLOTS, spell, spell_moment
 

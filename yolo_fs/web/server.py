@@ -36,9 +36,9 @@ from yolo_fs.company.overview import overview
 from yolo_fs.core.json_form import envelope
 from yolo_fs.core.reasons import Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
-from yolo_fs.moments.reader import MomentReader
-from yolo_fs.moments.timeline import Timeline
 from yolo_fs.schemas.base import build_shapes
+from yolo_fs.snapshots.reader import SnapshotReader
+from yolo_fs.snapshots.timeline import Timeline
 from yolo_fs.system.readers import READERS
 from yolo_fs.system.text_checks import Limits
 from yolo_fs.web.access import HEADERS, LOOPBACK, Gatekeeper, RefusedRequest, is_foreign
@@ -122,10 +122,10 @@ class BoardSite:
             YoloError: NOT_A_REPOSITORY, BARE_REPOSITORY, GIT_MISSING.
         """
         self._gatekeeper = gatekeeper
-        self._readers = [MomentReader(start) for start in starts]
+        self._readers = [SnapshotReader(start) for start in starts]
         self._feeds = [EventFeed(reader) for reader in self._readers]
         self._files = dict(_read_page_files())
-        self._answers: Mapping[str, Callable[[Request, MomentReader], Any]] = {
+        self._answers: Mapping[str, Callable[[Request, SnapshotReader], Any]] = {
             "repositories": lambda *_: [os.path.basename(each.root) for each in self._readers],
             "artifacts": lambda request, reader: reader.artifacts(_given(request, "at", "HEAD")),
             "company": lambda _, reader: _read_company(reader),
@@ -210,7 +210,7 @@ class BoardSite:
         return Response(self._files[name], media_type=TYPES[name[name.rindex(".") :]])
 
     def _answering(
-        self, schema: str, answer: Callable[[Request, MomentReader], Any]
+        self, schema: str, answer: Callable[[Request, SnapshotReader], Any]
     ) -> Callable[[Request], Response]:
         def respond(request: Request) -> Response:
             return _respond_in_envelope(
@@ -236,7 +236,7 @@ class BoardSite:
 
         return _respond_in_envelope(request, "status", look)
 
-    def _read_timeline(self, request: Request, reader: MomentReader, budget_s: float) -> Timeline:
+    def _read_timeline(self, request: Request, reader: SnapshotReader, budget_s: float) -> Timeline:
         events = self._feeds[self._number(request)].past_events()
         return reader.timeline(_given(request, "phase"), events, budget_s)
 
@@ -264,7 +264,7 @@ class BoardSite:
         stream = feed.stream(last, before, query.get("phase"))
         return StreamingResponse(stream, media_type="text/event-stream")
 
-    def _reader(self, request: Request) -> MomentReader:
+    def _reader(self, request: Request) -> SnapshotReader:
         return self._readers[self._number(request)]
 
     def _number(self, request: Request) -> int:
@@ -273,7 +273,7 @@ class BoardSite:
         return numbers.get(given, 0)
 
 
-def _look_ahead(reader: MomentReader) -> None:
+def _look_ahead(reader: SnapshotReader) -> None:
     with contextlib.suppress(YoloError):  # whoever asks is told
         reader.latest()
 
@@ -322,7 +322,7 @@ def _respond_in_envelope(
     return Response(body, status, {"etag": tag, "content-type": "application/json"})
 
 
-def _read_company(reader: MomentReader) -> list[dict[str, Any]]:
+def _read_company(reader: SnapshotReader) -> list[dict[str, Any]]:
     with Repository(reader.root) as repository:
         return overview(repository)
 

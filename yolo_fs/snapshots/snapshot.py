@@ -20,10 +20,10 @@ from yolo_fs.handoffs.reading import Compliance
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.history.index import IndexedCommit
 from yolo_fs.install.doctor import OF_A_PERSON, standing_troubles
-from yolo_fs.moments.inbox import InboxItem, inbox
 from yolo_fs.progress.board import Board, board
 from yolo_fs.progress.drift import WorkTreeNotes, as_json, notes_of_work_tree
 from yolo_fs.reports.status import Report, Reporter, last_commits, listed
+from yolo_fs.snapshots.inbox import InboxItem, inbox
 from yolo_fs.system.files import walk
 from yolo_fs.team.overview import TeamObserver
 from yolo_fs.team.reconcile import TeamOverview
@@ -34,7 +34,7 @@ _Seen = TypeVar("_Seen")
 
 
 @dataclass(frozen=True, slots=True)
-class PresentMoment:
+class PresentSnapshot:
     """Where everything stands now."""
 
     report: Report
@@ -72,7 +72,7 @@ class PresentMoment:
 
 
 @dataclass(frozen=True, slots=True)
-class PastMoment:
+class PastSnapshot:
     """Where the team stood at a commit, from history alone."""
 
     team: Board
@@ -92,7 +92,7 @@ class StatusObserver:
         self._machines: TeamObserver | None = None
         self._reporter: Reporter | None = None
 
-    def look(self) -> PresentMoment:
+    def look(self) -> PresentSnapshot:
         """Return where everything stands.
 
         Raises:
@@ -119,7 +119,7 @@ class StatusObserver:
             wrong = replace(error.as_finding(), level=Level.WARNING)
             waiting = inbox(report, None, None, escalations, standing)
             wrong_too = (*standing, wrong)
-            return PresentMoment(report, None, findings=wrong_too, inbox=waiting, health=standing)
+            return PresentSnapshot(report, None, findings=wrong_too, inbox=waiting, health=standing)
         if report.head.tip:
             index = history.history_index
             warnings = history.derive_from(index.tip, "warnings", index.warnings)
@@ -146,7 +146,7 @@ class StatusObserver:
         known = runs["runs"] if isinstance(runs, dict) else ()
         waiting = inbox(report, team, machines, escalations, standing, known)
         health_now = (*standing, *of_hooks)
-        return PresentMoment(
+        return PresentSnapshot(
             report, team, beside, crew, findings, machines, read, waiting, health_now
         )
 
@@ -167,16 +167,16 @@ def _tried(look: Callable[[], _Seen], otherwise: _Seen, unseen: list[Finding]) -
         return otherwise
 
 
-def look_back(
+def snapshot_at(
     repository: Repository, commit: str, facts_reader: FactsReader | None = None
-) -> PastMoment:
+) -> PastSnapshot:
     """Return where the team stood at a commit. `facts_reader`: cache of earlier reads.
 
     Raises:
         YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.
     """
     gathered = facts_reader or FactsReader(repository, load(repository.root))
-    return PastMoment(board(gathered, commit), last_commits(gathered.history_index))
+    return PastSnapshot(board(gathered, commit), last_commits(gathered.history_index))
 
 
 def find_commit(repository: Repository, revision: str) -> str:

@@ -43,7 +43,7 @@ class TimeUse(StrEnum):
     REFUSED = "refused"
 
 
-class TimelineMoment(NamedTuple):
+class TimelinePoint(NamedTuple):
     """One commit that concerns the phase."""
 
     commit: str
@@ -120,7 +120,7 @@ class Timeline:
     """One phase over time."""
 
     phase: str
-    moments: tuple[TimelineMoment, ...]
+    moments: tuple[TimelinePoint, ...]
     bars: tuple[LaneBar, ...]
     marks: tuple[TimelineMark, ...]
     plans: tuple[tuple[int, int, int], ...]
@@ -160,7 +160,7 @@ class Replay:
         self._facts_reader: FactsReader | None = None
         self._samples: dict[tuple[str, str], TimelineSample | None] = {}
         """(phase, commit) → state of the phase; None where it did not exist yet."""
-        self._moments: tuple[object, tuple[TimelineMoment, ...]] = ((), ())
+        self._moments: tuple[object, tuple[TimelinePoint, ...]] = ((), ())
 
     def phase(
         self,
@@ -208,7 +208,7 @@ class Replay:
 
     def _choose_moments(
         self, facts_reader: FactsReader, phase: str, tip: str
-    ) -> tuple[TimelineMoment, ...]:
+    ) -> tuple[TimelinePoint, ...]:
         if self._moments[0] != (phase, tip):
             known = {moment.commit for moment in self._moments[1]}
             facts_reader.history_index.read_up_to(tip)
@@ -242,7 +242,7 @@ def concerns(commit: SourceCommit, phase: str) -> bool:
     return purpose is not None and number in (purpose.phase, purpose.plan and purpose.plan.phase)
 
 
-def spread(commits: Iterable[SourceCommit]) -> Iterator[TimelineMoment]:
+def spread(commits: Iterable[SourceCommit]) -> Iterator[TimelinePoint]:
     """Yield commits with their moments.
 
     Commits of one second are spread over it. None is earlier than a commit before it.
@@ -252,7 +252,7 @@ def spread(commits: Iterable[SourceCommit]) -> Iterator[TimelineMoment]:
         same = tuple(some)
         for number, commit in enumerate(same):
             latest = max(latest, at_s * 1_000 + number * 1_000 // len(same))
-            yield TimelineMoment(commit.oid, latest, commit.subject)
+            yield TimelinePoint(commit.oid, latest, commit.subject)
 
 
 def sample_of(phase: PhaseBoard) -> TimelineSample:
@@ -275,7 +275,7 @@ def _begun_plans(departments: Iterable[DepartmentStatus]) -> Iterator[tuple[str,
                 yield str(plan.id), BegunPlan(status.department.value, plan.wave, plan.is_done)
 
 
-def plan_bars_of(seen: Sequence[tuple[TimelineMoment, TimelineSample]]) -> Iterator[PlanBar]:
+def plan_bars_of(seen: Sequence[tuple[TimelinePoint, TimelineSample]]) -> Iterator[PlanBar]:
     """Yield each begun plan with the time span of the work on it."""
     begun: dict[str, tuple[int, BegunPlan]] = {}
     done: dict[str, int] = {}
@@ -304,7 +304,7 @@ def _lane_state(status: DepartmentStatus, causes: Mapping[str, str]) -> LaneStat
 
 
 def bars_of(
-    seen: Sequence[tuple[TimelineMoment, TimelineSample]], refusals: Sequence[tuple[str, int, int]]
+    seen: Sequence[tuple[TimelinePoint, TimelineSample]], refusals: Sequence[tuple[str, int, int]]
 ) -> Iterator[LaneBar]:
     """Yield the time bars of each department in order. Refusals are cut out of its work."""
     departments = dict.fromkeys(name for _, sample in seen for name in sample.lanes)
@@ -344,7 +344,7 @@ def spent(bars: Iterable[LaneBar]) -> dict[str, dict[TimeUse, int]]:
 
 
 def _plans(
-    seen: Iterable[tuple[TimelineMoment, TimelineSample]],
+    seen: Iterable[tuple[TimelinePoint, TimelineSample]],
 ) -> tuple[tuple[int, int, int], ...]:
     rows = [(moment.at_ms, sample.plans_done, sample.plans) for moment, sample in seen]
     kept = rows[:1] + [now for before, now in pairwise(rows) if before[1:] != now[1:]] + rows[-1:]
@@ -360,7 +360,7 @@ def event_ms(event: Mapping[str, Any]) -> int:
 
 
 def marks_of(
-    events: Iterable[Mapping[str, Any]], phase: str, moments: Sequence[TimelineMoment]
+    events: Iterable[Mapping[str, Any]], phase: str, moments: Sequence[TimelinePoint]
 ) -> Iterator[TimelineMark]:
     """Yield the marks of a phase from the journal, also those after the last moment; none without
     moments.

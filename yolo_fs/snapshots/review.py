@@ -16,8 +16,8 @@ from yolo_fs.core.reasons import counted
 from yolo_fs.evidence.facts import Work, texts
 from yolo_fs.git.repository import Repository
 from yolo_fs.git.runner import GitError
-from yolo_fs.moments.record import PhaseRecord
 from yolo_fs.progress.board import PhaseBoard
+from yolo_fs.snapshots.record import PhaseRecord
 
 MOST_COMMITS = 200
 """Source commits that are listed."""

@@ -23,9 +23,9 @@ from yolo_fs.evidence.facts import Work
 from yolo_fs.git.history import LoggedCommit, log
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
-from yolo_fs.moments.timeline import Replay, Timeline, event_ms
 from yolo_fs.progress.board import PhaseBoard, board
 from yolo_fs.schemas.layout import Record
+from yolo_fs.snapshots.timeline import Replay, Timeline, event_ms
 from yolo_fs.workspace.planning_tree import phase_spelled
 from yolo_fs.workspace.settings import Settings, no_committed_phase
 

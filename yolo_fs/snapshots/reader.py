@@ -22,10 +22,16 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.handoffs.lifecycle import HandoffLifecycle, StageTime
 from yolo_fs.handoffs.session_progress import standing
 from yolo_fs.history.facts_reader import FactsReader
-from yolo_fs.moments.moment import PastMoment, PresentMoment, StatusObserver, find_commit, look_back
-from yolo_fs.moments.record import ArtifactText, read_artifact
-from yolo_fs.moments.timeline import Replay, Timeline
 from yolo_fs.progress.drift import lives_at
+from yolo_fs.snapshots.record import ArtifactText, read_artifact
+from yolo_fs.snapshots.snapshot import (
+    PastSnapshot,
+    PresentSnapshot,
+    StatusObserver,
+    find_commit,
+    snapshot_at,
+)
+from yolo_fs.snapshots.timeline import Replay, Timeline
 from yolo_fs.workspace.settings import load
 
 LATEST_SESSIONS = 20
@@ -85,11 +91,11 @@ def _session(stored_session: StoredSession) -> dict[str, Any]:
     }
 
 
-MOMENTS_KEPT = 200
-"""Number of past moments that are cached; a commit never changes."""
+SNAPSHOTS_KEPT = 200
+"""Number of past snapshots that are cached; a commit never changes."""
 
 
-class MomentReader:
+class SnapshotReader:
     """Reads one repository on behalf of all callers."""
 
     def __init__(self, start: str):
@@ -103,13 +109,13 @@ class MomentReader:
         self._present = threading.Lock()
         self._past = threading.Lock()
         self._observer = StatusObserver(self._repository)
-        self._looked: tuple[float, PresentMoment] | None = None
+        self._looked: tuple[float, PresentSnapshot] | None = None
         """When the last look at the present began, and what it saw."""
         self._replay_repository = Repository(start)
         self._replaying = threading.Lock()
         self._replay = Replay(self._replay_repository)
         self._facts_reader: FactsReader | None = None
-        self._moments: OrderedDict[str, PastMoment] = OrderedDict()
+        self._past_snapshots: OrderedDict[str, PastSnapshot] = OrderedDict()
 
     @property
     def root(self) -> str:
@@ -124,7 +130,7 @@ class MomentReader:
             self._past_repository.close()
             self._replay_repository.close()
 
-    def present(self) -> PresentMoment:
+    def present(self) -> PresentSnapshot:
         """Return where everything stands. Callers that arrive during a look share the next one.
 
         Raises:
@@ -137,7 +143,7 @@ class MomentReader:
                 self._looked = began, self._observer.look()
             return self._looked[1]
 
-    def latest(self) -> PresentMoment:
+    def latest(self) -> PresentSnapshot:
         """Return the result of the last look, however old. Look only if there was none.
 
         Raises:
@@ -145,7 +151,7 @@ class MomentReader:
         """
         return self._looked[1] if self._looked else self.present()
 
-    def past(self, revision: str) -> PastMoment:
+    def past(self, revision: str) -> PastSnapshot:
         """Return where the team stood at a commit.
 
         Raises:
@@ -154,13 +160,13 @@ class MomentReader:
         with self._past:
             commit = self._commit(revision)
             facts_reader = self._refresh_facts_reader()
-            known = self._moments.get(commit)
+            known = self._past_snapshots.get(commit)
             if known is None:
-                known = self._moments[commit] = look_back(
+                known = self._past_snapshots[commit] = snapshot_at(
                     self._past_repository, commit, facts_reader
                 )
-                if len(self._moments) > MOMENTS_KEPT:
-                    self._moments.popitem(last=False)
+                if len(self._past_snapshots) > SNAPSHOTS_KEPT:
+                    self._past_snapshots.popitem(last=False)
             return known
 
     def artifact(self, path: str, revision: str) -> ArtifactText:
@@ -229,5 +235,5 @@ class MomentReader:
         settings = load(self.root)
         if self._facts_reader is None or self._facts_reader.settings != settings:
             self._facts_reader = FactsReader(self._past_repository, settings)
-            self._moments.clear()
+            self._past_snapshots.clear()
         return self._facts_reader
