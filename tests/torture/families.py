@@ -20,6 +20,7 @@ from tests.torture import (
     machines,
     power,
     raises,
+    rewrites,
     users,
     workflows,
 )
@@ -73,6 +74,7 @@ FAMILIES = {
         ),
         Family("every-collector", partial(beside.collecting, beside.ALL), 2, 600),
         Family("careless", careless.careless, 24, 5_000),
+        Family("rewrites", rewrites.rewrites, 20, 10_000),
         Family("worktrees", beside.worktrees, 8, 1_000),
         Family("acts", hostile.acts, 30, len(hostile.ACTS)),
         Family("verbs", hostile.verbs, 12, len(hostile.TRIALS)),
