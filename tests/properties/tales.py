@@ -87,8 +87,9 @@ def verdict_of_another_department(
     judge = ground.event(chance.choice(JUDGES), own)
     name = judge.name.removeprefix(prefix(own))
     said = tuple({**line, "dt": "2026-02-18"} for line in judge.lines)  # not what theirs says
+    other = chance.choice(others)  # who judges it works where its code is
     events[place_of(events, judge)] = judge._replace(
-        name=prefix(chance.choice(others)) + name, lines=said
+        name=prefix(other) + name, lines=said, department=other
     )
     return judge.name
 
