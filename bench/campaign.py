@@ -34,6 +34,18 @@ AGENT = f"{sys.executable} -P {faulty_agent.__file__}"
 SILENCE = {"silent_s": 8, "deadline_s": 1}
 
 
+class Trial(NamedTuple):
+    """What is played in each run."""
+
+    verb: str = "go"
+    """The command that begins it."""
+    departments: tuple[str, ...] = ("backend",)
+    worktrees: bool = False
+    """Three plans, each with a Dev in a work tree of its own."""
+    share: float = 0.15
+    """Part of the acts in which the agent makes a fault."""
+
+
 class Ending(NamedTuple):
     """How one run ended."""
 
@@ -50,17 +62,19 @@ class Ending(NamedTuple):
     """What was given up, or waits for a person."""
 
 
-def play(seed: int, share: float, folder: Path, *, worktrees: bool = False) -> Ending:
-    """Play one run. `worktrees`: of three plans, each with a Dev in a work tree of its own."""
+def play(seed: int, trial: Trial, folder: Path) -> Ending:
+    """Play one run in a repository of its own, below `folder`."""
     root = folder / f"run{seed}"
     environment = environment_of(folder) | {
         "YOLO_FS_COLD": "1",
-        "YOLO_FAULT_SEED": f"{seed}:{share}",
+        "YOLO_FAULT_SEED": f"{seed}:{trial.share}",
     }
-    make(root, environment, ["backend"])
+    make(root, environment, trial.departments)
     started = time.monotonic()
-    command = [sys.executable, "-P", "-m", "yolo_fs", "go", "a login", "--json", "--with", AGENT]
-    if worktrees:
+    command = [
+        sys.executable, "-P", "-m", "yolo_fs", trial.verb, "a login", "--json", "--with", AGENT,
+    ]  # fmt: skip
+    if trial.worktrees:
         command += ["--worktrees"]
         environment["YOLO_FS_DEMO_PLANS"] = "3"
     try:
@@ -174,6 +188,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--share", type=float, default=0.15)
     parser.add_argument("--at-once", type=int, default=2)
+    parser.add_argument("--verb", choices=("go", "fix-it"), default="go")
+    parser.add_argument("--company", action="store_true", help="all three departments")
     parser.add_argument(
         "--worktrees", action="store_true", help="three plans, each with a Dev in a work tree"
     )
@@ -181,7 +197,10 @@ def main() -> int:
     parser.add_argument("--kept", type=Path, help="file of the endings, also of earlier campaigns")
     asked = parser.parse_args()
     found = kept_in(asked.kept) if asked.kept and asked.kept.exists() else []
-    print(f"seeds {asked.seed} to {asked.seed + asked.runs - 1}, share {asked.share}")
+    departments = tuple(str(row.name) for row in WORKING) if asked.company else ("backend",)
+    trial = Trial(asked.verb, departments, asked.worktrees, asked.share)
+    print(f"seeds {asked.seed} to {asked.seed + asked.runs - 1}, share {trial.share}")
+    print(f"{trial.verb}, {', '.join(trial.departments)}")
     known = {one.seed for one in found}
     seeds = [seed for seed in range(asked.seed, asked.seed + asked.runs) if seed not in known]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(asked.at_once) as pool:
@@ -190,7 +209,7 @@ def main() -> int:
         def play_in_time(seed: int) -> Ending | None:
             if time.monotonic() >= until:
                 return None
-            return play(seed, asked.share, Path(folder), worktrees=asked.worktrees)
+            return play(seed, trial, Path(folder))
 
         for one in filter(None, pool.map(play_in_time, seeds)):
             found.append(one)
