@@ -20,7 +20,7 @@ from yolo_fs.evidence.facts import WorkflowOptions
 from yolo_fs.evidence.plan_status import PlanStatus
 from yolo_fs.history.facts_reader import FactsReader, loops_of
 from yolo_fs.loops.facts import LoopProgress
-from yolo_fs.phase.acts import act_for
+from yolo_fs.phase.acts import Act, act_for, acts_of
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import DepartmentStatus, Next, StepStatus, count_steps
 from yolo_fs.phase.root_cause import RootCause, root_cause
@@ -86,8 +86,17 @@ class PhaseBoard(Phase):
         left_s = (last_s - began_s) * (steps - done) // (done - 1) if is_known else 0
         return Pace(done, steps, began_s, last_s, left_s)
 
+    @cached_property
+    def acts(self) -> tuple[Act, ...]:
+        """What is to be done in it next."""
+        return acts_of(self)
+
     def as_json(self) -> dict[str, Any]:
-        """Return the phase as `status --json` shows it."""
+        """Return the phase as `status --json` shows it; the same object each time."""
+        return self._shown
+
+    @cached_property
+    def _shown(self) -> dict[str, Any]:
         progress = self.progress.as_shown()
         return {
             "phase": str(progress.phase),

@@ -21,7 +21,6 @@ from yolo_fs.core.reasons import Finding, Reason
 from yolo_fs.core.timestamps import iso
 from yolo_fs.escalation_service.moves import Escalations
 from yolo_fs.escalations.log import LOG, EscalationProgress, act_of
-from yolo_fs.phase.acts import acts_of
 from yolo_fs.progress.board import Board, PhaseBoard
 from yolo_fs.protocol.departments import Role
 from yolo_fs.reports.status import Candidate, CandidateState, Report
@@ -197,7 +196,7 @@ def _item_for_escalation(escalation: EscalationProgress) -> InboxItem:
 
 def _acts(phase: PhaseBoard) -> Iterator[InboxItem]:
     own = f"yolo-fs workflow next --phase {phase.facts.spelled}"
-    for act in acts_of(phase):
+    for act in phase.acts:
         turn = act.turn
         if act.is_of_person and turn.inputs != (LOG,):
             name = f"{phase.id}:{act.department or 'phase'}:{turn.step}"
