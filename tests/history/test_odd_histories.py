@@ -569,6 +569,18 @@ def test_a_branch_that_is_merged_after_its_squash_opens_nothing(
     assert turn_of(one.phase("base")) == SIGNS_OFF
 
 
+def test_a_branch_whose_first_half_was_squashed_is_merged_with_its_second_and_opens_nothing(
+    tmp_path: Path,
+) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    summary = next(oid for oid, event in one.made if event.name.endswith("summary.jsonl"))
+    git(one.root, "checkout", "-q", "-b", "base", "begin")
+    git(one.root, "merge", "-q", "--squash", summary)
+    git(one.root, "commit", "-q", "-m", "Login, first half (#1)")
+    git(one.root, "merge", "-q", "--no-ff", "-m", "Merge pull request #2", "main")
+    assert turn_of(one.phase("base")) == SIGNS_OFF
+
+
 def test_a_partial_clone_that_has_all_trees_knows_what_a_merge_changed(tmp_path: Path) -> None:
     one = real(tmp_path, BEFORE_SIGN_OFF)
     merge_what_was_squashed(one)

@@ -283,7 +283,7 @@ class FactsReader:
         the files are as that branch had them.
         """
         history = self.history_index
-        made = [(artifact.position, _NO_PATHS) for artifact in facts.committed]
+        made = [(each.position, frozenset({each.place.path})) for each in facts.committed]
         made += [(work.position, work.files) for work in (*facts.work, *facts.changes)]
         for position in {facts.signed_off_at, *(artifact.position for artifact in facts.committed)}:
             if history.unseen_by(position):
