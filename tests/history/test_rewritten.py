@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from yolo_fs.evidence.plan_status import PlanStanding, PlanStatus, plan_progress
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
+from yolo_fs.progress.board import tasks_done
 from yolo_fs.workspace.settings import load
 
 FOLDER = ".yolo-planning/phases/01-login"
@@ -57,15 +59,20 @@ def write(root: Path, path: str, *records: object) -> None:
     (root / path).write_text("".join(json.dumps(each) + "\n" for each in records))
 
 
+def summary_of(number: str, tasks: int, *commits: str) -> dict[str, Any]:
+    """Return a summary that calls all tasks of a plan done by these commits."""
+    return {
+        "p": "01", "n": number, "t": "t", "s": "complete", "dt": "2026-02-19", "tc": tasks,
+        "tt": tasks, "ch": list(commits), "fm": ["src/a.py"], "dv": [], "built": ["x"],
+        "tst": "green_only", "sg": [],
+    }  # fmt: skip
+
+
 def finish(root: Path, subject: str) -> None:
     """Commit the source with a subject, and the summary that names it."""
     do(root, f"git commit -qm '{subject}'")
-    summary = {
-        "p": "01", "n": "01", "t": "t", "s": "complete", "dt": "2026-02-19", "tc": 1, "tt": 1,
-        "ch": [do(root, "git rev-parse HEAD")], "fm": ["src/a.py"], "dv": [], "built": ["x"],
-        "tst": "green_only", "sg": [],
-    }  # fmt: skip
-    write(root, f"{FOLDER}/01-01.summary.jsonl", summary)
+    made = do(root, "git rev-parse HEAD")
+    write(root, f"{FOLDER}/01-01.summary.jsonl", summary_of("01", 1, made))
     do(root, "git add -A; git commit -qm 'docs(01): summary 01-01'")
 
 
@@ -94,6 +101,61 @@ def test_a_squashed_merge_leaves_a_plan_complete(root: Path, after: str) -> None
     do(root, f"git commit -qm 'feat(app): login (#12)'; git branch -D main; {after}")
     plan = plan_of(root)
     assert (plan.standing, plan.missing) == (PlanStanding.COMPLETE, ())
+
+
+TWO_TASKS = (PLAN[0], PLAN[1], {**PLAN[1], "id": "T2", "f": ["src/b.py"]})
+"""A plan of two tasks, each with a file of its own."""
+BECAME = {
+    "the second task went into the first": "git reset -q --soft HEAD~1; git commit -q --amend --no-edit",
+    "no subject names a task": "git commit -q --amend -m 'Keys'; git rebase -q --exec \"git commit -q --amend -m 'Login'\" HEAD~2",
+    "a pull request was squashed": "git reset -q --soft HEAD~2; git commit -qm 'Login (#12)'",
+}
+
+
+def finish_two(root: Path, became: str) -> None:
+    """Do two tasks, change what the commits are called, and commit the summary of what they were."""
+    write(root, f"{FOLDER}/01-01.plan.jsonl", *TWO_TASKS)
+    do(
+        root,
+        "git commit -qm 'docs(01): plan 01-01' -- .yolo-planning; git commit -qm 'feat(01-01): T1 load'",
+    )
+    do(root, "echo 2 > src/b.py; git add -A; git commit -qm 'feat(01-01): T2 check'")
+    named = do(root, "git rev-list --reverse HEAD~2..").split()
+    do(root, became)
+    write(root, f"{FOLDER}/01-01.summary.jsonl", summary_of("01", 2, *named))
+    do(root, "git add -A; git commit -qm 'docs(01): summary 01-01'")
+
+
+@pytest.mark.parametrize("how", BECAME)
+def test_tasks_whose_commits_became_one_or_name_them_no_more_are_done(root: Path, how: str) -> None:
+    finish_two(root, BECAME[how])
+    plan = plan_of(root)
+    assert (plan.standing, plan.missing, tasks_done(plan)) == (PlanStanding.COMPLETE, (), 2)
+
+
+@pytest.mark.parametrize(
+    "became",
+    [
+        "git reset -q --hard HEAD~1; git commit -q --amend -m 'Keys'",
+        "git reset -q --soft HEAD~2; git commit -qm 'feat(01-02): T1 of another plan'",
+        "git reset -q --hard HEAD~2; git commit -q --allow-empty -m 'feat(01-01): Login'",
+    ],
+)
+def test_no_commit_stands_for_a_task_whose_files_it_did_not_change_or_for_another_plan(
+    root: Path, became: str
+) -> None:
+    finish_two(root, became)
+    plan = plan_of(root)
+    assert plan.standing is PlanStanding.CLAIMED
+    assert all("is not on this branch" in lack for lack in plan.missing)
+
+
+def test_what_was_there_before_the_plan_stands_for_no_task(root: Path) -> None:
+    do(root, f"git commit -qm 'chore: import'; git rm -q {FOLDER}/01-01.plan.jsonl")
+    write(root, f"{FOLDER}/01-02.plan.jsonl", {**PLAN[0], "n": "02"}, PLAN[1])
+    write(root, f"{FOLDER}/01-02.summary.jsonl", summary_of("02", 1, "f" * 40))
+    do(root, "git add -A; git commit -qm 'docs(01): plan 01-02'")
+    assert plan_of(root).standing is PlanStanding.CLAIMED
 
 
 def test_a_summary_that_names_no_commit_of_its_plan_proves_nothing(root: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.verdicts import ArtifactPath
-from yolo_fs.evidence.facts import Version
+from yolo_fs.evidence.facts import NOWHERE, Version
 from yolo_fs.evidence.judged import JUDGED_BY
 from yolo_fs.git.history import changes_in
 from yolo_fs.git.repository import Repository
@@ -105,6 +105,10 @@ class VersionReader:
         made = self._blobs_after(self._list_changes(path)).values()
         blobs = [blob for blob in made if blob]
         return list(self._artifacts.lines_of(path, blobs).values())
+
+    def first_position(self, path: str) -> int:
+        """Return the place of the commit that made an artifact, also at another path."""
+        return next((change.position for change in self._list_changes(path)), NOWHERE)
 
     def find_giver(self, place: ArtifactPath, blob: str) -> PathChange:
         """Return the commit that gave a file its content. A verdict that comes back as it was, by a

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import classify
@@ -332,30 +332,52 @@ class WorkReader:
     ) -> Iterator[tuple[str, SourceCommit]]:
         """Yield what stands for the commits that a summary names and the branch does not have: a
         rebase, an amend or a cherry-pick gave them other names. Where each task of the plan has a
-        commit that says so and touches the plan, these are what it means; else the squashed
-        merge that brought the work with artifacts of the phase, the summary or earlier ones.
+        commit that says so and touches the plan, or one that changed its files between the plan
+        and the summary, these are what it means; else the squashed merge that brought the work
+        with artifacts of the phase, the summary or earlier ones.
         """
-        summaries = {
-            (artifact.place.department, artifact.place.plan): artifact
+        papers = {
+            (artifact.place.artifact.kind, artifact.place.department, artifact.place.plan): artifact
             for artifact in committed
             if gone
             and artifact.valid
             and artifact.lines
-            and artifact.place.artifact.kind == "summary"
+            and artifact.place.artifact.kind in ("plan", "summary")
         }
         for plan in plans_in(committed):
-            summary = summaries.get((plan.department, plan.id))
+            summary = papers.get(("summary", plan.department, plan.id))
             named = texts(summary.lines[0].get("ch")) if summary else ()
             lost = [name for name in named if name in gone]
-            refs = [f"{plan.id}/{task.get('id')}" for task in plan.tasks] if lost else []
-            made = [self._find_work_of(ref, plan.files) for ref in refs]
+            if summary is None or not lost:
+                continue
+            began = self._versions.first_position(
+                papers["plan", plan.department, plan.id].place.path
+            )
+            made = [
+                self._find_work_of(f"{plan.id}/{task.get('id')}", plan.files)
+                or self._find_change_of(task, plan, range(began, summary.position + 1))
+                for task in plan.tasks
+            ]
             if all(made):
                 commits = [self._index.commit(oid) for oid in dict.fromkeys(made)]
                 free = [commit for commit in commits if commit and not _is_named(commit, named)]
-                yield from zip(lost, free, strict=False)
-                continue
-            if summary and lost and (squashed := self._find_squash_merge(summary, plan)):
+                standing_in = chain(free, repeat(free[-1])) if free else ()
+                yield from zip(lost, standing_in, strict=False)
+            elif squashed := self._find_squash_merge(summary, plan):
                 yield from ((name, squashed) for name in lost)
+
+    def _find_change_of(self, task: Mapping[str, Any], plan: Plan, within: range) -> str:
+        """Return the last commit at some positions that changed a file of a task and names no other
+        plan: its subject was changed, or several commits became one. Empty without one.
+        """
+        files = frozenset(paths_in(task.get("f")))
+        changes = self._changes_by_others(within.start - 1, files)
+        made = (
+            change.commit.oid
+            for change in reversed(changes)
+            if change.commit.position in within and change.plan in ("", str(plan.id))
+        )
+        return next(made, "")
 
     def _find_squash_merge(self, summary: CommittedArtifact, plan: Plan) -> SourceCommit | None:
         for commit in self._index.of_others_in(summary.place.folder):

@@ -407,7 +407,8 @@ def _can_go_on(plan: PlanStatus) -> bool:
 def _plans(report: PhaseReport, is_wanted: Callable[[PlanStatus], bool]) -> Iterator[Item]:
     for plan in report.plans:
         if is_wanted(plan):
-            done = (f"T{task.ref.number} {task.commit[:SHORT] or 'open'}" for task in plan.tasks)
+            without = "done" if plan.is_done else "open"
+            done = (f"T{task.ref.number} {task.commit[:SHORT] or without}" for task in plan.tasks)
             lacks = f"; lacks {safe('; '.join(plan.missing), 300)}" if plan.missing else ""
             head = f"{plan.id} {plan.department} {plan.standing}"
             yield f"{head}: {', '.join(done)}{lacks}", _plan_data(plan)

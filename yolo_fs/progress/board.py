@@ -256,8 +256,10 @@ def _plan(plan: PlanStatus) -> dict[str, Any]:
 
 
 def tasks_done(plan: PlanStatus) -> int:
-    """Return how many tasks of a plan are named by a commit."""
-    return sum(bool(task.commit) for task in plan.tasks)
+    """Return how many tasks of a plan are done: all of one that is complete, by whatever commits,
+    else those that a commit names.
+    """
+    return sum(plan.is_done or bool(task.commit) for task in plan.tasks)
 
 
 def _next(phase: Phase, turn: Next | None, department: Dept | None = None) -> Any:
