@@ -581,6 +581,37 @@ def test_a_branch_whose_first_half_was_squashed_is_merged_with_its_second_and_op
     assert turn_of(one.phase("base")) == SIGNS_OFF
 
 
+@pytest.mark.parametrize("how", ["merged", "squashed"])
+def test_a_signed_off_phase_is_so_again_once_the_revert_of_its_pull_request_is_reverted(
+    tmp_path: Path, how: str
+) -> None:
+    one = real(tmp_path, GROUND.whole(Random(0)))
+    leaves_to_branch(one)
+    merges(one, "work")
+    if how == "squashed":
+        tree, first = git(one.root, "rev-parse", "main^{tree}", "main^1").split()
+        squash = git(one.root, "commit-tree", tree, "-p", first, "-m", "Login (#1)")
+        git(one.root, "reset", "-q", "--hard", squash)
+    assert one.phase().is_complete
+    git(one.root, "revert", "--no-edit", *(("-m", "1") if how == "merged" else ()), "HEAD")
+    git(one.root, "revert", "--no-edit", "HEAD")
+    assert one.phase().is_complete
+    puts(one, {"01-01.plan.jsonl": text_of(one, "01-01.plan.jsonl").replace("Green", "Red")})
+    assert not one.phase().is_complete
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_a_verdict_that_was_given_after_a_sign_off_is_not_unsaid_by_what_was_signed(
+    tmp_path: Path, name: str
+) -> None:
+    one = real(tmp_path, GROUND.whole(Random(0)))
+    signed = text_of(one, name)
+    puts(one, {name: signed.replace('"PASS"', '"FAIL"').replace('"pass"', '"fail"')})
+    assert not one.phase().is_complete
+    puts(one, {name: signed})
+    assert not one.phase().is_complete
+
+
 def test_a_partial_clone_that_has_all_trees_knows_what_a_merge_changed(tmp_path: Path) -> None:
     one = real(tmp_path, BEFORE_SIGN_OFF)
     merge_what_was_squashed(one)

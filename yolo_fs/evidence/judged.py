@@ -148,14 +148,15 @@ def came_together(facts: PhaseFacts) -> tuple[str, ...]:
 
 def _is_rework(facts: PhaseFacts, artifact: CommittedArtifact, since: int) -> bool:
     """Return whether each version of an artifact since a place of history patched what the Product
-    Owner had found.
+    Owner had found; so it is where there is none, as a revert of a revert brings back what was.
     """
-    known = {each.position for each in facts.versions.get(artifact.place.path, ())}
-    department = Dept(artifact.place.department)
+    path, department = artifact.place.path, Dept(artifact.place.department)
+    versions = *facts.versions.get(path, ()), *facts.unread.get(path, ())
+    made = {each.position for each in versions} or {artifact.position}
     return all(
         _mended(facts, department, position) == _INTEGRATION
-        for position in known | {artifact.position}
-        if position > since
+        for position in made
+        if facts.is_later(position, since)
     )
 
 

@@ -345,11 +345,10 @@ class FactsReader:
             _is_complete(state.lines, number) or _is_beyond(state.lines, number)
         ):
             return "", NOWHERE
-        later = takewhile(
-            lambda version: _is_beyond(version.lines, number),
-            reversed(self._versions.versions_of(state.place.path)),
-        )
-        at = min((version.position for version in later), default=state.position)
+        versions = self._versions.versions_of(state.place.path)
+        since = versions[-1].position if versions else state.position
+        later = takewhile(lambda version: _is_beyond(version.lines, number), reversed(versions))
+        at = min((version.position for version in later), default=since)
         return state.commit or history.tip, at
 
     def _find_withdrawn(self, facts: PhaseFacts) -> Iterator[Withdrawn]:
