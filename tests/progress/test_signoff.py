@@ -134,6 +134,34 @@ def test_what_follows_the_sign_off_changes_no_state_that_it_has_written(
     assert team.git("status", "--porcelain") == ""
 
 
+@pytest.mark.parametrize(
+    "switched_on",
+    [
+        {"departments": {"frontend": True}, "department_workflow": "parallel"},
+        {"effort": "thorough"},
+        {"po": {"enabled": True}},
+    ],
+)
+def test_what_is_switched_on_after_the_sign_off_asks_nothing_of_what_was_signed(
+    team: Team, ask: Ask, switched_on: dict[str, Any]
+) -> None:
+    config = f"{PLANNING}/config.json"
+    before = json.loads((team.root / config).read_text()) | {"security_audit": False}
+    team.config(before)
+    team.user_commits("chore: no audit", config)
+    work(team)
+    assert ask("phase", "sign-off", "1")[0] == Exit.DONE
+    team.config(before | {"security_audit": True} | switched_on)
+    team.user_commits("chore: more", config)
+    (phase,) = ask("status")[1]["data"]["team"]["phases"]
+    assert (phase["complete"], phase["next"]) == (True, None)
+    plan = team.root / f"{PLANNING}/phases/01-auth/01-01.plan.jsonl"
+    plan.write_text(plan.read_text().replace("Green", "Red"))
+    team.once()
+    (phase,) = ask("status")[1]["data"]["team"]["phases"]
+    assert not phase["complete"]
+
+
 def test_source_that_comes_after_the_sign_off_is_named_and_opens_nothing(
     team: Team, ask: Ask, capsys: pytest.CaptureFixture[str]
 ) -> None:

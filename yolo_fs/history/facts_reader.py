@@ -162,7 +162,7 @@ class FactsReader:
         at_s = self.history_index.at_s(commit)
         return tuple(
             replace(
-                self._phase(phase, of_phase[phase], chosen),
+                self._phase_as_signed(phase, of_phase[phase], chosen),
                 handed_over=handoff_into(phase, handed),
                 earlier_plans=done,
                 at_s=at_s,
@@ -234,6 +234,25 @@ class FactsReader:
             with suppress(YoloError):
                 self._configs[blob] = config_in(git_object.body, self.repository.root, "committed")
         return self._configs.get(blob)
+
+    def _phase_as_signed(
+        self, phase: PhaseId, committed: Sequence[CommittedArtifact], options: WorkflowOptions
+    ) -> PhaseFacts:
+        """Return the facts of a phase: by the configuration of its sign-off where it is complete by
+        that one alone. What is switched on later asks nothing of what is signed.
+        """
+        facts = self._phase(phase, committed, options)
+        config = self.config_at(facts.signed_off) if facts.signed_off else None
+        if config in (None, options.config):
+            return facts
+
+        def choose() -> PhaseFacts:
+            if Phase(facts).is_complete:
+                return facts
+            as_signed = self._phase(phase, committed, options._replace(config=config))
+            return as_signed if Phase(as_signed).is_complete else facts
+
+        return self._derived.get((facts, config), f"{phase} as signed", choose)
 
     def _phase(
         self, phase: PhaseId, committed: Sequence[CommittedArtifact], options: WorkflowOptions
