@@ -177,6 +177,18 @@ def test_whoever_resolves_what_is_resolved_is_not_told_that_somebody_holds_it(
     assert "still holds" not in shown.out + shown.err
 
 
+def test_who_resolves_without_a_decision_is_told_to_give_one_and_is_sent_to_nobody(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    escalate(root, capsys, "open", *message(root, BLOCKER))
+    before = (root / LOG).read_text()
+    code, said = escalate(root, capsys, "resolve", NAME, "--by", "senior", "--reason", "blue")
+    (found,) = said["findings"]
+    assert (code, found["reason"]) == (Exit.USAGE, "bad_usage")
+    assert f"yolo-fs escalate resolve {NAME} --by senior --decision" in found["hint"]
+    assert (root / LOG).read_text() == before
+
+
 @pytest.mark.proves("002:114")
 def test_the_failed_audit_of_one_department_lets_no_other_go_past_the_chain(
     root: Path, capsys: pytest.CaptureFixture[str]

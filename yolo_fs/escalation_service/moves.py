@@ -19,7 +19,7 @@ from yolo_fs.artifacts.naming import entries_in, purpose_of, undone_by
 from yolo_fs.authority.actors import mode_of
 from yolo_fs.checking.snapshots import WorkTree
 from yolo_fs.core.ids import SHORT, EscalationId, PhaseId, TaskRef
-from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, errors, shortened
+from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, errors, shortened
 from yolo_fs.core.timestamps import AHEAD
 from yolo_fs.escalation_service.clock import read_clock
 from yolo_fs.escalations.fold import escalations
@@ -39,6 +39,7 @@ from yolo_fs.escalations.log import (
     EscalationProgress,
     EscalationStage,
     LogEntry,
+    act_of,
     departments_among,
     station,
 )
@@ -306,9 +307,17 @@ class Escalations:
         """Decide, pass a decision on, or report that the task goes on, depending on the speaker.
 
         Raises:
-            YoloError: UNKNOWN_NAME for its phase; LOCK_TIMEOUT; UNTERMINATED.
+            YoloError: UNKNOWN_NAME for its phase; BAD_USAGE without a decision where there is none
+                yet; LOCK_TIMEOUT; UNTERMINATED.
         """
         named = request.shown_by
+        if not (named or request.decision) and (asked := self._undecided(name)):
+            raise YoloError(
+                Reason.BAD_USAGE,
+                f"{name} is not decided yet, and no decision is given",
+                hint=f"It is with {asked.agent}, who {act_of(asked)[0]} ('{act_of(asked)[1]}').",
+                exit_code=Exit.USAGE,
+            )
         if _names_commit(named) and not _is_hash(named) and (oid := self._repository.tip(named)):
             request = request._replace(shown_by=oid[:SHORT])
         return self._move(
@@ -327,6 +336,11 @@ class Escalations:
         known, _ = self.list(find_phase(self._repository.root, name.task.plan.phase))
         going = (each for each in known if each.standing is EscalationStage.DESCENDING)
         return next((each.decision for each in going if each.id == name), "")
+
+    def _undecided(self, name: EscalationId) -> EscalationProgress | None:
+        known, _ = self.list(find_phase(self._repository.root, name.task.plan.phase))
+        asking = (EscalationStage.RISING, EscalationStage.STOPPED)
+        return next((each for each in known if each.id == name and each.standing in asking), None)
 
     def _require_task(self, task: TaskRef) -> None:
         """Reject a task that no plan of its phase has, once there is a plan."""
