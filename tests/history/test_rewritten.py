@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from yolo_fs.evidence.failures import find_unreadable
 from yolo_fs.evidence.plan_status import PlanStanding, PlanStatus, plan_progress
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
@@ -164,6 +165,30 @@ def test_a_summary_that_names_no_commit_of_its_plan_proves_nothing(root: Path) -
     plan = plan_of(root)
     assert plan.standing is PlanStanding.CLAIMED
     assert "is not on this branch" in plan.missing[0]
+
+
+def test_a_commit_that_changes_nothing_proves_no_plan(root: Path) -> None:
+    do(root, "git reset -q; rm -r src; git commit -q --allow-empty -m 'feat(01-01): T1 load'")
+    made = do(root, "git rev-parse HEAD")
+    write(root, f"{FOLDER}/01-01.summary.jsonl", summary_of("01", 1, made))
+    do(root, "git add -A; git commit -qm 'docs(01): summary 01-01'")
+    plan = plan_of(root)
+    assert plan.standing is PlanStanding.CLAIMED
+    assert plan.missing == ("none of its commits touches a file of plan 01-01",)
+
+
+def test_a_phase_that_is_a_copy_of_another_has_no_plan_of_its_own_and_names_what_is_wrong(
+    root: Path,
+) -> None:
+    finish(root, "feat(01-01): T1 load")
+    do(root, f"cp -r {FOLDER} .yolo-planning/phases/02-page")
+    do(root, "git add -A; git commit -qm 'docs(02): begin'")
+    with Repository(str(root)) as repository:
+        first, second = FactsReader(repository, load(repository.root)).facts(repository.head().tip)
+    assert [str(plan.id) for plan in first.plans] == ["01-01"]
+    assert second.plans == ()
+    misnamed = [place.name for place in find_unreadable(second)]
+    assert misnamed == ["01-01.plan.jsonl", "01-01.summary.jsonl"]
 
 
 def test_a_commit_that_touches_nothing_of_the_plan_stands_for_none(root: Path) -> None:

@@ -52,6 +52,8 @@ class SourceCommit(NamedTuple):
     """Paths that it changed."""
     at_s: int
     """Committer time, seconds since the epoch."""
+    is_empty: bool = False
+    """Whether it changed nothing; not, where a clone without trees cannot tell."""
 
 
 FETCH_LACKING = "git fetch --refetch --no-filter"

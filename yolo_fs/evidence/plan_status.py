@@ -243,9 +243,11 @@ def _lacking(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> Itera
 
 def touches_nothing(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> bool:
     """Return whether the commits named by a summary exist but none touches its plan."""
-    commits = (facts.commits.get(name) for name in texts(summary.get("ch")))
-    touched = {path for commit in commits if commit for path in commit.files}
-    return bool(plan.files and touched) and not touches(plan.files, touched)
+    named = (facts.commits.get(name) for name in texts(summary.get("ch")))
+    commits = [commit for commit in named if commit]
+    touched = {path for commit in commits for path in commit.files}
+    is_known = bool(touched) or (bool(commits) and all(commit.is_empty for commit in commits))
+    return bool(plan.files) and is_known and not touches(plan.files, touched)
 
 
 def _test_doubts(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> Iterator[str]:

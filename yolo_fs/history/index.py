@@ -312,7 +312,8 @@ class HistoryIndex:
         if len(named) != 1:
             return None
         (only,) = named
-        return SourceCommit(only.oid, only.subject, only.paths, only.at_s)
+        is_empty = not only.paths and not self.lacks_trees
+        return SourceCommit(only.oid, only.subject, only.paths, only.at_s, is_empty)
 
     def at_s(self, oid: str) -> int:
         """Return when a commit of this history was made, seconds since the epoch; 0 for another."""
