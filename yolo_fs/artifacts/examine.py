@@ -225,7 +225,7 @@ def _plan_name(
 
 
 def _check_phase_of_name(place: ArtifactPath) -> Iterator[Located]:
-    if place.phase and place.plan and place.phase.number != place.plan.phase:
+    if place.phase and place.plan and place.is_of_another_phase:
         folder, _, name = place.path.rpartition("/")
         own = name.replace(f"{place.plan.phase}-", f"{place.phase.number}-", 1)
         message = f"the file is named after phase {place.plan.phase}"

@@ -39,6 +39,12 @@ class ArtifactPath(NamedTuple):
         """The file name."""
         return self.path.rpartition("/")[2]
 
+    @property
+    def is_of_another_phase(self) -> bool:
+        """Whether its name is that of a plan of another phase than its directory."""
+        own, named = self.phase, self.plan
+        return own is not None and named is not None and own.number != named.phase
+
 
 class PlanFacts(NamedTuple):
     """Facts about a plan for the checks of other artifacts."""

@@ -145,7 +145,7 @@ class ArtifactReader:
         mode = self._settings.mode._replace(strict=False)  # what is committed was good enough then
         understood = understand(place, reading.records, mode, plans)
         findings = of_sections(place, reading.findings, reading.records)
-        is_valid = not errors(findings) and understood.is_sound
+        is_valid = not errors(findings) and understood.is_sound and not place.is_of_another_phase
         return CommittedArtifact(
             place, tuple(record.value for record in understood.records), valid=is_valid
         )
