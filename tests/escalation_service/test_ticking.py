@@ -398,6 +398,22 @@ def test_reminded_dev_who_had_gone_on_is_believed(office: Callable[..., Office])
     assert fired.line["st"] == "resolved"
 
 
+def test_a_commit_upon_the_decision_carries_the_task_on_whatever_its_clock_says(
+    office: Callable[..., Office],
+) -> None:
+    place = office()
+    place.service.open(BLOCKER)
+    place.says("senior", decision="Path /")
+    subprocess.run(["git", "-C", str(place.root), "add", "-A"], check=True)
+    place.commit("docs(01): escalation")
+    place.clock.passes(-3600)
+    place.commit("feat(01-02): T3 set the path")
+    place.commit("docs(01): something else")
+    place.clock.passes(3600)
+    (fired,) = place.ticker.tick()
+    assert fired.line["st"] == "resolved"
+
+
 def test_commit_from_before_the_decision_resumes_nothing(office: Callable[..., Office]) -> None:
     place = office()
     place.commit("feat(01-02): T3 a first try")

@@ -35,6 +35,8 @@ from yolo_fs.history.facts_reader import FactsReader, loop_facts
 from yolo_fs.loops.rounds import exhausted, settled
 from yolo_fs.protocol.departments import Role, name_in
 from yolo_fs.system.in_place import Appending
+from yolo_fs.system.readers import read_lines
+from yolo_fs.system.text_checks import Limits
 from yolo_fs.workspace.own_files import ESCALATION_CLOCK
 from yolo_fs.workspace.planning_tree import phases_in
 from yolo_fs.workspace.settings import Settings
@@ -242,15 +244,30 @@ class Ticker:
         is_only = [(other.id.task.plan, other.department) for _, other in waiting].count(of) == 1
         told_s = int(_find_time_told(escalation).timestamp())
         for commit in history(self._repository, tip, limit=_COMMITS_LOOKED_AT):
-            if commit.at_s < told_s:
-                return []
             is_of_plan = escalation.origin is not Role.DEV
             is_said = not commit.is_ours and resumes(
                 escalation.id, commit.subject, is_only=is_only, is_of_plan=is_of_plan
             )
-            if is_said and self._is_work_on(escalation, commit.oid, tip):
+            if (
+                is_said
+                and (commit.at_s >= told_s or self._was_told_at(commit.oid, phase, escalation))
+                and self._is_work_on(escalation, commit.oid, tip)
+            ):
                 return self._resolve_by_commit(phase, escalation, commit.oid[:SHORT])
         return []
+
+    def _was_told_at(self, commit: str, phase: PhaseId, escalation: EscalationProgress) -> bool:
+        """Return whether a commit has the line that told the decision: it was made after it, by
+        whatever clock.
+        """
+        path, (*_, told) = self._logs[phase].path, escalation.history
+        blob = self._repository.blob_at(commit, path)
+        log = self._repository.objects.read(blob) if blob else None
+        records = read_lines(log.body, path, Limits()).records if log else ()
+        return any(
+            (str(told.id), told.dt) == (each.value.get("id"), each.value.get("dt"))
+            for each in records
+        )
 
     def _is_work_on(self, escalation: EscalationProgress, commit: str, tip: str) -> bool:
         """Return whether a commit that says so is not another department's work of that number."""
