@@ -221,6 +221,31 @@ def test_a_review_goes_through_its_cycles_although_the_file_is_written_anew(team
     assert found.metrics.escalation_triggered
 
 
+def test_the_work_on_a_plan_that_is_read_on_is_what_it_is_when_it_is_read_anew(team: Team) -> None:
+    works(team, "feat(01-01): T1 first", "1\n")
+    team.git("branch", "side")
+    moves = [
+        ("commit", "--allow-empty", "-q", "-m", "feat(01-01): T1 of no change"),
+        ("checkout", "-q", "side"),
+        ("commit", "--allow-empty", "-q", "-m", "chore: aside"),
+        ("checkout", "-q", "main"),
+        ("merge", "-q", "--no-ff", "-X", "ours", "-m", "Merge side", "side"),
+        ("reset", "-q", "--hard", "side"),
+        ("reset", "-q", "--hard", "HEAD~1"),
+    ]
+    with Repository(str(team.root)) as repository:
+        kept = FactsReader(repository, load(repository.root))
+        for number, words in enumerate(moves):
+            team.git(*words)
+            for at in ("HEAD", "HEAD~1", "HEAD"):
+                commit = team.git("rev-parse", at)
+                anew = FactsReader(repository, load(repository.root))
+                for reader in (kept, anew):
+                    reader.facts(commit)
+                assert kept.work_of_plan("01-01") == anew.work_of_plan("01-01"), (words, at)
+            works(team, f"feat(01-01): T1 next {number}", f"{number} more\n")
+
+
 def test_only_a_commit_of_that_plan_repairs_it(team: Team) -> None:
     summarise(team)
     review(team, "changes_requested", 1, "nit")

@@ -106,11 +106,32 @@ def later_than(
         return
     departments = facts.options.departments if department is None else (department,)
     for each in departments:
-        for thing in facts.ask(_made).get(each, ()):
+        for thing in _made_after(facts, each, position):
             is_judged = thing.judged_from <= JUDGED_BY[kind] and plan in ("", thing.plan)
             is_beyond = signed_at is not None and facts.is_later(thing.position, signed_at)
-            if is_judged and not is_beyond and facts.is_later(thing.position, position):
+            if is_judged and not is_beyond:
                 yield thing
+
+
+def _made_after(facts: PhaseFacts, department: Dept, position: int) -> Iterator[JudgedFact]:
+    """Yield the work of a department that came after a position, or on another branch. A plan may
+    have thousands of commits, and hardly one of them does.
+    """
+    made = facts.ask(_made).get(department, ())
+    if facts.unseen.get(position):
+        yield from (thing for thing in made if facts.is_later(thing.position, position))
+        return
+    places = facts.ask(_sort_made).get(department, ())
+    later = places[bisect_left(places, (position + 1,)) :]
+    yield from (made[at] for at in sorted(at for _, at in later))
+
+
+def _sort_made(facts: PhaseFacts) -> Mapping[Dept, list[tuple[int, int]]]:
+    """Return for each department the position of each of its work and its place in `_made`."""
+    return {
+        department: sorted((thing.position, at) for at, thing in enumerate(made))
+        for department, made in facts.ask(_made).items()
+    }
 
 
 def _find_sign_off_position(facts: PhaseFacts) -> int | None:
@@ -244,6 +265,8 @@ def _is_judged_by(work: Work, department: Dept, plans: Sequence[Plan]) -> bool:
     as it names a number that departments share and touches a file of none of them.
     """
     owners = {plan.department for plan in plans}
+    if len(owners) == 1:
+        return department in owners
     theirs = {each for each in owners if is_work_of(work, each, plans)}
     return department in (theirs or owners)
 

@@ -430,13 +430,13 @@ class HistoryIndex:
             rows = self._rows(query, to_bytes(path))
         return last.oid, rows[0][0] if rows else 0, self.reading
 
-    def work_on(self, plan: str) -> tuple[IndexedCommit, ...]:
-        """Return the commits whose scope names a plan, oldest first."""
+    def work_on(self, plan: str, after: int = NOWHERE) -> tuple[IndexedCommit, ...]:
+        """Return the commits beyond a position whose scope names a plan, oldest first."""
         query = (
-            f"select {_COMMIT} join named n on n.row = c.row"
-            f" where n.kind = 'work' and n.key = ? and +c.position <= ? order by {_OLDEST_FIRST}"
+            f"select {_COMMIT} join named n on n.row = c.row where n.kind = 'work' and n.key = ?"
+            f" and c.position > ? and +c.position <= ? order by {_OLDEST_FIRST}"
         )
-        return tuple(self._commits(query, plan))
+        return tuple(self._commits(query, plan, after))
 
     def plans_worked_on(self, phase: str) -> list[str]:
         """Return the plans of a phase, `NN-MM`, that the scope of some commit names."""
@@ -459,9 +459,13 @@ class HistoryIndex:
 
     def last_work(self, plan: str) -> int:
         """Return the position of the last commit whose scope names a plan; NOWHERE without one."""
-        rows = self._count_work(plan)
-        position = rows[0][1] if rows else None
-        return NOWHERE if position is None else int(position)
+        query = (
+            "select max(c.position) from named n join commits c on c.row = n.row"
+            " where n.kind = 'work' and n.key = ? and +c.position <= ?"
+        )
+        rows = self._cached(plan, "last", lambda: self._rows(query, plan))
+        last = rows[0][0] if rows else None
+        return NOWHERE if last is None else int(last)
 
     def made_by_others(self, after: int) -> list[IndexedCommit]:
         """Return the commits beyond a position that no coordinator made, oldest first."""
@@ -471,17 +475,11 @@ class HistoryIndex:
         )
         return list(self._commits(query, after))
 
-    def mark_of_work(self, plan: str) -> tuple[object, object]:
-        """Return a value that changes whenever `work_on` may."""
-        return self.reading, self._count_work(plan)
-
-    def _count_work(self, plan: str) -> tuple[Any, ...]:
-        """Return one row: how many commits name a plan, and their last position."""
-        query = (
-            "select count(*), max(c.position) from named n join commits c on c.row = n.row"
-            " where n.kind = 'work' and n.key = ? and +c.position <= ?"
-        )
-        return self._cached(plan, "mark", lambda: tuple(self._rows(query, plan)))
+    def mark_of_work(self, plan: str) -> tuple[object, int]:
+        """Return a value that changes whenever `work_on` may: the reading, and the position of the
+        last commit. While the reading is the same, all that is new comes after that.
+        """
+        return self.reading, self.last_work(plan)
 
     def last_of_ours(self, count: int) -> tuple[IndexedCommit, ...]:
         """Return the latest `count` coordination commits at most, newest first."""

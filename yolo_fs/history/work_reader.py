@@ -68,7 +68,7 @@ class WorkReader:
         self._derived = derived
         self.doubled: frozenset[str] = frozenset()
         """Numbers that two phases have, as of the commit that was asked for last."""
-        self._works: dict[str, tuple[object, tuple[Work, ...]]] = {}
+        self._works: dict[str, tuple[tuple[object, int], tuple[Work, ...]]] = {}
         """Plan → mark of its source commits, and these commits."""
         self._changes: _SourceChanges | None = None
         self._elsewhere: dict[object, bool] = {}
@@ -131,17 +131,18 @@ class WorkReader:
         return signed_at != NOWHERE and self._index.is_later(position, signed_at)
 
     def work_of_plan(self, plan: str) -> tuple[Work, ...]:
-        """Return the source commits of a plan; they are read again if there are new ones."""
+        """Return the source commits of a plan; only new ones are read."""
         mark = self._index.mark_of_work(plan)
         known = self._works.get(plan)
         if known is None or known[0] != mark:
-            commits = self._index.work_on(plan)
-            work = (
+            begun = known if known and known[0][0] is mark[0] else None
+            last, before = (begun[0][1], begun[1]) if begun else (NOWHERE, ())
+            fresh = (
                 Work(plan, commit.at_s, commit.position, commit.own_paths, commit.oid)
-                for commit in commits
+                for commit in self._index.work_on(plan, after=last)
                 if self._is_new(commit)
             )
-            known = self._works[plan] = mark, tuple(work)
+            known = self._works[plan] = mark, (*before, *fresh)
         return known[1]
 
     def keep_worked(
