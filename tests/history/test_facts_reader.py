@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.teams import CLAIM, EXAMPLES, Team, planned_team
+from tests.support.teams import BACKEND, CLAIM, EXAMPLES, Team, planned_team
 from yolo_fs.artifacts.table import ARTIFACTS, Home
 from yolo_fs.cli.main import run
 from yolo_fs.evidence.facts import PhaseFacts
@@ -490,6 +490,27 @@ def test_an_approval_that_was_taken_back_approves_nothing(team: Team) -> None:
     take_back(team, "code-review.jsonl")
     found = of(team, Loop.CODE_REVIEW)
     assert (found.state, found.next) == ("to be reviewed again", "senior")
+
+
+def test_an_approval_by_a_person_counts_for_the_review_that_it_saw(team: Team) -> None:
+    def is_asked() -> bool:
+        with Repository(str(team.root)) as repository:
+            (phase,) = FactsReader(repository, load(repository.root)).phases(team.head())
+        (department,) = phase.progress.departments
+        return any("approval_gates" in lack for step in department.steps for lack in step.missing)
+
+    team.config(BACKEND | {"approval_gates": {"code_review": True}})
+    team.user_commits("chore: ask a person", ".yolo-planning/config.json")
+    summarise(team)
+    review(team, "approve", 1)
+    assert is_asked()
+    words = ["decide", "approve", "code_review", "backend", "--reason", "read it", "--phase", "1"]
+    assert run([*words, "-C", str(team.root)]) == 0
+    team.once()
+    assert not is_asked()
+    works(team, "fix(01-01): T1 end the session", "2\n")
+    review(team, "approve", 2)
+    assert is_asked()
 
 
 def _first(team: Team) -> str:

@@ -268,6 +268,8 @@ class FactsReader:
         options = self._work.keep_worked(options.of_phase(own), plans_in(own), done)
         if not signed_off:
             asking |= JUDGED_BY.keys()
+            if any(options.config.approval_gates):
+                asking.add("decisions")
         unnamed, changes = ((), ()) if signed_off else self._work.split_changes(own)
         facts = PhaseFacts(
             phase=phase,
