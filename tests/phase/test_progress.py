@@ -296,7 +296,19 @@ def test_a_task_that_a_plan_gets_after_its_summary_is_still_to_be_done() -> None
         "plan 01-02 has 2 tasks since commit of 01, the summary counts 1",
     )
     assert late.next is not None and late.next.agent == "dev"
-    assert placed(8, 8).departments[0].plans[1].is_done  # a squash brought both
+    (plan,) = (each for each in placed(8, 8).plans if str(each.id) == "01-02")
+    assert plan.missing == ("plan 01-02 has 2 tasks, the summary counts 1",)  # a squash: both
+
+
+def test_a_summary_that_counts_fewer_tasks_than_its_plan_has_leaves_the_plan_open() -> None:
+    content = complete()
+    content["01-01.plan.jsonl"].append(content["01-01.plan.jsonl"][1] | {"id": "T2"})
+    plan = fold(facts(content)).departments[0].plans[0]
+    assert plan.standing is PlanStanding.CLAIMED
+    assert plan.missing == ("plan 01-01 has 2 tasks, the summary counts 1",)
+    signed = facts(content, signed_off="c" * 40, signed_off_at=9)
+    placed = (one._replace(position=7) for one in signed.committed)
+    assert fold(signed.with_committed(*placed)).departments[0].plans[0].is_done
 
 
 def test_tests_of_a_task_that_is_not_there_are_none_of_the_one_that_is() -> None:

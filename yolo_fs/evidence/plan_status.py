@@ -195,22 +195,24 @@ def _standing(facts: PhaseFacts, plan: Plan) -> tuple[PlanStanding, tuple[str, .
     summary = committed.lines[0]
     if summary.get("s") != "complete":
         return (PlanStanding.FAILED if summary.get("s") == "failed" else PlanStanding.PARTIAL), ()
-    missing = (*_find_later_tasks(facts, plan, committed), *_lacking(facts, plan, summary))
+    missing = (*_find_tasks_left_out(facts, plan, committed), *_lacking(facts, plan, summary))
     return (PlanStanding.CLAIMED if missing else PlanStanding.COMPLETE), missing
 
 
-def _find_later_tasks(facts: PhaseFacts, plan: Plan, summary: CommittedArtifact) -> Iterator[str]:
-    """Yield the tasks that the plan has only since after its summary: more of them, or others in
-    the place of those that the summary's commits name.
+def _find_tasks_left_out(
+    facts: PhaseFacts, plan: Plan, summary: CommittedArtifact
+) -> Iterator[str]:
+    """Yield the tasks that a summary leaves out: it counts fewer than the plan has, unless that is
+    signed, or the plan has others since, in the place of those that the summary's commits name.
     """
-    if summary.position == NOWHERE or not facts.is_later(plan.position, summary.position):
-        return
+    is_changed = summary.position != NOWHERE and facts.is_later(plan.position, summary.position)
     total = summary.lines[0].get("tt")
-    if isinstance(total, int) and len(plan.tasks) > total:
-        yield (
-            f"plan {plan.id} has {len(plan.tasks)} tasks since {plan.commit[:SHORT]}, "
-            f"the summary counts {total}"
-        )
+    is_counted = is_changed or not facts.is_signed(summary.position)
+    if is_counted and isinstance(total, int) and len(plan.tasks) > total:
+        since = f" since {plan.commit[:SHORT]}" if is_changed else ""
+        yield f"plan {plan.id} has {len(plan.tasks)} tasks{since}, the summary counts {total}"
+        return
+    if not is_changed:
         return
     ids = {f"{plan.id}/{task.get('id')}" for task in plan.tasks}
     commits = (facts.commits.get(name) for name in texts(summary.lines[0].get("ch")))
