@@ -286,6 +286,13 @@ def test_a_phase_that_is_signed_off_over_a_claim_is_not_complete() -> None:
     )
 
 
+def test_a_department_that_waits_at_a_gate_is_not_called_next(tmp_path: Path) -> None:
+    text = said(Team.of_three(tmp_path / "three"))
+    assert "stage gate Go, waits, then: architect does architecture" in text
+    assert "stage gate Go, waits, then: fe-architect does architecture" in text
+    assert "stage gate Go, next: ux-architect does architecture" in text
+
+
 def test_an_unfinished_phase_says_who_is_next_and_why_not() -> None:
     text = drawn(phase(unfinished()))
     assert "next: dev does implementation 01-02/T1 from enriched plan, test files" in text

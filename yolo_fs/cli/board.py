@@ -266,7 +266,7 @@ def _draw_legend(console: Console) -> None:
 def _draw_department(console: Console, status: DepartmentStatus, *, verbose: bool) -> None:
     console.print(
         f"  {status.department}: {_steps_of(status)}, stage gate {_STAGES[status.stage]}, "
-        f"{_next(status.next, done=status.is_complete)}"
+        f"{_next(status.next, done=status.is_complete, waits=_is_waiting(status.current))}"
     )
     _draw_lacks(console, status.steps, status.current, verbose=verbose)
     for blocker in status.blockers:
@@ -307,12 +307,18 @@ def _draw_lacks(
         _draw_few(console, f"    {current.step.key} lacks: ", current.missing, verbose=False)
 
 
-def _next(turn: Next | None, *, done: bool) -> str:
+def _is_waiting(current: StepStatus | None) -> bool:
+    return current is not None and current.standing is StepStanding.WAITING
+
+
+def _next(turn: Next | None, *, done: bool, waits: bool = False) -> str:
+    """Return whose turn it is. `waits`: a gate between departments opens before."""
     if turn is None:
         return "done" if done else "waits"
     why = f": {safe(turn.why, 300)}" if turn.why else ""
     run = f"; run: {turn.command}" if turn.command else ""
-    return f"next: {turn.sentence} from {', '.join(turn.inputs)}{why}{run}"
+    when = "waits, then" if waits else "next"
+    return f"{when}: {turn.sentence} from {', '.join(turn.inputs)}{why}{run}"
 
 
 def _draw_plans(console: Console, progress: PhaseStatus, *, verbose: bool) -> None:
