@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,61 @@ def test_without_a_name_the_holder_acts(root: Path, capsys: pytest.CaptureFixtur
     assert holders == [("senior", "lead"), ("lead", "architect"), ("architect", "user")]
     code, said = escalate(root, capsys, "resolve", NAME, "--decision", "a")
     assert (code, said["data"]["line"]["agent"]) == (Exit.DONE, "user")
+
+
+def told(root: Path) -> list[tuple[str, str]]:
+    lines = map(json.loads, (root / LOG).read_text().splitlines())
+    return [(line["agent"], line["tgt"]) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("departments", "up"),
+    [
+        (["backend"], ["dev", "senior", "lead", "architect", "user"]),
+        (["backend", "frontend"], ["dev", "senior", "lead", "architect", "owner", "user"]),
+    ],
+)
+def test_a_question_takes_three_commands_from_a_dev_to_the_user_and_back(
+    root: Path, departments: list[str], up: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = {name: name in departments for name in ("backend", "frontend", "uiux")}
+    config = {"departments": known, "department_workflow": "parallel"}
+    (root / ".yolo-planning/config.json").write_text(json.dumps(config))
+    assert escalate(root, capsys, "open", *message(root, BLOCKER))[0] == Exit.DONE
+    words = (*WORDS, "--option", "red", "--option", "blue", "--to", "user")
+    code, said = escalate(root, capsys, "raise", NAME, *words)
+    assert (code, said["data"]["escalation"]["holder"]) == (Exit.DONE, "user"), said["findings"]
+    assert run(["answer", NAME, "blue", "-C", str(root)]) == Exit.DONE
+    down = up[::-1]
+    assert told(root) == [*pairwise(up), *pairwise(down)]
+
+
+def test_who_has_a_name_hands_a_question_to_the_next_level_only(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    escalate(root, capsys, "open", *message(root, BLOCKER))
+    code, said = escalate(root, capsys, "raise", NAME, "--by", "senior", *WORDS, "--to", "user")
+    assert (code, said["findings"][0]["reason"]) == (Exit.FINDINGS, "wrong_level")
+    assert told(root) == [("dev", "senior")]
+
+
+def test_nobody_is_handed_a_question_who_is_no_level_of_it(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    escalate(root, capsys, "open", *message(root, BLOCKER))
+    code, said = escalate(root, capsys, "raise", NAME, *WORDS, "--to", "tester")
+    assert (code, said["findings"][0]["reason"]) == (Exit.FINDINGS, "wrong_level")
+    assert told(root) == [("dev", "senior")]
+
+
+def test_a_level_that_refuses_keeps_the_question(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    escalate(root, capsys, "open", *message(root, BLOCKER))
+    code, said = escalate(root, capsys, "raise", NAME, *WORDS, "--to", "user")
+    assert code == Exit.FINDINGS  # an Architect gives options
+    assert told(root)[-1] == ("lead", "architect")
+    assert "option" in json.dumps(said["findings"])
 
 
 def test_whoever_hands_a_question_up_without_words_of_its_own_asks_the_same_question(

@@ -14,6 +14,7 @@ from yolo_fs.cli.reply import Invocation, Reply, as_agent, bytes_given, phase_op
 from yolo_fs.core.ids import EscalationId, PhaseId
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.core.timestamps import local
+from yolo_fs.escalation_service.answering import hand_up
 from yolo_fs.escalation_service.command_hook import CommandHook, load_command
 from yolo_fs.escalation_service.moves import Escalations, MoveResult
 from yolo_fs.escalation_service.ticking import AddedLine, Ticker
@@ -113,9 +114,23 @@ def open_(invocation: Invocation, *, message_path: str | None, to: str, **given:
 def raise_(
     invocation: Invocation, *, name: str, message_path: str | None, to: str, **given: Any
 ) -> Reply:
-    """Hand an escalation to the next level up, with evidence and a recommendation."""
+    """Hand an escalation to the next level up, with evidence and a recommendation.
+
+    A session without a name plays every level: with --to user it hands the question up level by
+    level, with a line of the log for each.
+    """
     request = _read_request(invocation.start, message_path, ("escalation",), given)
-    return _act(invocation, lambda service: service.raise_(_named(name), request, to))
+    wanted = _named(name)
+    if request.agent:
+        return _act(invocation, lambda service: service.raise_(wanted, request, to))
+    with (
+        Repository(invocation.start) as repository,
+        closing(Journal(repository.own_dir, source=repository.root)) as journal,
+    ):
+        service = Escalations(repository, load(repository.root))
+        for done in hand_up(service, repository.root, wanted, request, to):
+            note_move(journal, done)
+    return _reply(done)
 
 
 @verb(

@@ -1,4 +1,4 @@
-"""The user's answer to an escalation, passed down to the blocked agent in one run."""
+"""What goes through all levels of an escalation in one run: a question up, an answer down."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.escalation_service.moves import Escalations, MoveResult
 from yolo_fs.escalations.lines import EscalationRequest
 from yolo_fs.escalations.log import EscalationProgress, EscalationStage
-from yolo_fs.protocol.departments import Role
+from yolo_fs.protocol.departments import Role, name_in
 from yolo_fs.workspace.planning_tree import find_phase
 
 
@@ -51,17 +51,48 @@ def answer(
 _RECEIPT = "passed on by the user's answer"
 
 
+def hand_up(
+    service: Escalations, root: str, name: EscalationId, request: EscalationRequest, to: str
+) -> Iterator[MoveResult]:
+    """Log that an escalation is handed up, level by level until `to` has it; yield the result of
+    each move.
+
+    No level is skipped: each line is that of its holder, with the same evidence, for a session
+    without a name, which plays them all. `to`: a level above the holder; the next one if empty.
+    Stops after the first refusal.
+
+    Raises:
+        YoloError: UNKNOWN_NAME for the phase; LOCK_TIMEOUT; UNTERMINATED.
+    """
+    hops = _count_hops(_find(service, root, name), to)
+    for _ in range(max(hops, 1)):
+        done = service.raise_(name, request, "" if hops else to)
+        yield done
+        if done.is_refused:
+            return
+
+
+def _count_hops(escalation: EscalationProgress | None, to: str) -> int:
+    """Return how many levels above its holder somebody is; 0 for who is none of them."""
+    if escalation is None:
+        return 0
+    above = escalation.path[escalation.path.index(escalation.holder) + 1 :]
+    names = [(level.value, name_in(level, escalation.department)) for level in above]
+    return next((at for at, each in enumerate(names, 1) if to in each), 0)
+
+
 def _known(service: Escalations, root: str, name: EscalationId) -> EscalationProgress:
-    wanted = find_phase(root, name.task.plan.phase)
-    known, _ = service.list(wanted)
-    escalation = next(
-        (known_escalation for known_escalation in known if known_escalation.id == name), None
-    )
+    escalation = _find(service, root, name)
     if escalation is None:
         message = f"there is no {name}"
         hint = "'yolo-fs inbox' lists what waits for a person."
         raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint)
     return escalation
+
+
+def _find(service: Escalations, root: str, name: EscalationId) -> EscalationProgress | None:
+    known, _ = service.list(find_phase(root, name.task.plan.phase))
+    return next((escalation for escalation in known if escalation.id == name), None)
 
 
 def _is_with_another(escalation: EscalationProgress) -> bool:
