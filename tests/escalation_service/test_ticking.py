@@ -414,6 +414,32 @@ def test_a_commit_upon_the_decision_carries_the_task_on_whatever_its_clock_says(
     assert fired.line["st"] == "resolved"
 
 
+def test_a_clone_without_trees_goes_by_the_clocks_of_commits(
+    office: Callable[..., Office], tmp_path: Path
+) -> None:
+    place = office()
+    place.service.open(BLOCKER)
+    place.says("senior", decision="Path /")
+    git = ("git", "-C", str(place.root))
+    subprocess.run([*git, "add", "-A"], check=True)
+    place.commit("docs(01): escalation")
+    place.clock.passes(-3600)
+    place.commit("feat(01-02): T3 set the path")
+    (place.root / "other.txt").write_text("other\n")
+    subprocess.run([*git, "add", "-A"], check=True)
+    place.commit("docs(01): something else")
+    place.clock.passes(3600)
+    subprocess.run([*git, "config", "uploadpack.allowFilter", "true"], check=True)
+    clone = tmp_path / "clone"
+    words = ["clone", "-q", "--filter=tree:0", place.root.as_uri(), str(clone)]
+    subprocess.run(["git", *words], check=True)
+    with Repository(str(clone)) as repository:
+        ticker = Ticker(
+            repository, load(str(clone)), lambda *_: None, clock=place.clock, notify=lambda *_: None
+        )
+        assert ticker.tick() == ()
+
+
 def test_commit_from_before_the_decision_resumes_nothing(office: Callable[..., Office]) -> None:
     place = office()
     place.commit("feat(01-02): T3 a first try")

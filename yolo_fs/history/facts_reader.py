@@ -242,7 +242,8 @@ class FactsReader:
         that one alone. What is switched on later asks nothing of what is signed.
         """
         facts = self._phase(phase, committed, options)
-        config = self.config_at(facts.signed_off) if facts.signed_off else None
+        is_known = bool(facts.signed_off) and not self.history_index.lacks_trees
+        config = self.config_at(facts.signed_off) if is_known else None
         if config in (None, options.config):
             return facts
 
