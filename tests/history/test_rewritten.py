@@ -225,6 +225,36 @@ def test_a_reverted_task_is_open_again_by_name_until_it_is_done_anew(
     assert plan_of(root).standing is PlanStanding.COMPLETE
 
 
+def part_from_side(root: Path) -> None:
+    """Do the work on a branch `side`; `main` has the plan, and goes on."""
+    finish(root, "feat(01-01): T1 load")
+    do(root, "git branch -f side; git reset -q --hard plan")
+    do(root, "git commit -q --allow-empty -m 'chore: elsewhere'")
+
+
+LEAVES_OUT = "git merge -q -s ours -m Merge side"
+TAKES_SUMMARY = f"git checkout -q side -- {FOLDER}; git commit -qm 'docs(01): summary 01-01'"
+
+
+def test_a_task_whose_work_a_merge_did_not_take_is_open_by_name(root: Path) -> None:
+    part_from_side(root)
+    do(root, f"{LEAVES_OUT}; {TAKES_SUMMARY}")
+    merge = do(root, "git log -1 --merges --format=%h --abbrev=12")
+    assert plan_of(root).missing == (f"task 01-01/T1 was reverted by {merge}",)
+    do(root, "git checkout -q side -- src; git commit -qm 'chore: take it after all'")
+    assert plan_of(root).standing is PlanStanding.COMPLETE
+
+
+def test_a_task_that_was_squashed_and_changed_before_its_branch_is_merged_is_done(
+    root: Path,
+) -> None:
+    part_from_side(root)
+    do(root, "git merge -q --squash side; git commit -qm 'Login (#1)'")
+    do(root, "echo 3 > src/a.py; git commit -qam 'chore: later'")
+    do(root, LEAVES_OUT)
+    assert plan_of(root).standing is PlanStanding.COMPLETE
+
+
 @pytest.mark.parametrize("subject", ["fix(01-01): T1 load faster", "fix(01-01): do it"])
 def test_a_task_stays_done_when_only_a_later_repair_is_reverted(root: Path, subject: str) -> None:
     finish(root, "feat(01-01): T1 load")

@@ -266,11 +266,15 @@ class FactsReader:
         is_only = phase.number not in self._work.doubled
         signed_off, signed_at = self._sign_off(phase, own) if is_only else ("", NOWHERE)
         done = dict(self._work.find_done_tasks(own))
+        merges = {task: self._work.dropped_by(oid) for task, oid in done.items()}
+        dropped = {task: merge for task, merge in merges.items() if merge}
+        done = {task: oid for task, oid in done.items() if task not in dropped}
         options = self._work.keep_worked(options.of_phase(own), plans_in(own), done)
         if not signed_off:
             asking |= JUDGED_BY.keys()
             if any(options.config.approval_gates):
                 asking.add("decisions")
+        undone = dict(self._work.find_undone_tasks(own, signed_at)) if self._has_undone else {}
         unnamed, changes = ((), ()) if signed_off else self._work.split_changes(own)
         facts = PhaseFacts(
             phase=phase,
@@ -278,7 +282,7 @@ class FactsReader:
             options=options,
             commits=self._work.find_named_commits(own),
             task_commits=done,
-            undone=dict(self._work.find_undone_tasks(own, signed_at)) if self._has_undone else {},
+            undone=dropped | undone,
             signed_off=signed_off,
             signed_off_at=signed_at,
             versions={**self._versions_of(own, asking), **self._versions_since(own, signed_at)},

@@ -73,6 +73,8 @@ class WorkReader:
         self._changes: _SourceChanges | None = None
         self._elsewhere: dict[object, bool] = {}
         """What `_is_elsewhere` has answered."""
+        self._left_out: dict[object, tuple[IndexedCommit, IndexedCommit] | None] = {}
+        """Reading and commit → that commit, and the merge that took nothing of it."""
         self._lines = HistoryIndex(repository)
         """Index of what the branches of the team's other clones have beyond the commit."""
         self._lines_read: tuple[object, tuple[str, ...]] = (None, ())
@@ -208,6 +210,34 @@ class WorkReader:
                     oid = self._index.of_task_touching(name, plan.files)
                 if oid:
                     yield key, oid
+
+    def dropped_by(self, oid: str) -> str:
+        """Return the merge that brought a commit and took nothing of its files; empty where it took
+        some, or where the branch changed them otherwise since they parted.
+        """
+        basis = self._index.reading, oid
+        if basis not in self._left_out:
+            self._left_out[basis] = self._find_left_out(oid)
+        if not (pair := self._left_out[basis]):
+            return ""
+        commit, merge = pair
+        parted = min((first for first, _ in self._index.unseen_by(commit.position)), default=0)
+        return "" if self._changes_by_others(parted - 1, commit.own_paths) else merge.oid
+
+    def _find_left_out(self, oid: str) -> tuple[IndexedCommit, IndexedCommit] | None:
+        history, find = self._index, self._repository.trees.find
+        commit = history.commit_at(history.position_of(oid))
+        merge = history.brought_by(commit.position) if commit else None
+        if commit is None or merge is None or history.lacks_trees or not commit.own_paths:
+            return None
+        if history.has_brought(commit.position, commit.own_paths):
+            return None
+        made = self._repository.root_tree(merge.oid)
+        sides = map(self._repository.root_tree, self._repository.parents(merge.oid)[1:])
+        is_taken = any(
+            find(side, path) == find(made, path) for side in sides for path in commit.own_paths
+        )
+        return None if is_taken else (commit, merge)
 
     def find_undone_tasks(
         self, committed: Iterable[CommittedArtifact], signed_at: int
