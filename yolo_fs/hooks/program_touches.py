@@ -352,6 +352,7 @@ def examine_unknown_program(program: Program) -> Seen:
 
 def examine_own_verb(program: Program) -> Seen:
     """A verb of ours: what it reads and writes for whoever types it, and whose it is."""
+    program = _with_verb_first(program)
     texts = [word.text for word in program.arguments[:_MOST_NAMES]]
     names = (" ".join(texts[:count]) for count in range(len(texts), 0, -1))
     row = next((OWN_VERB_BY_NAME[name] for name in names if name in OWN_VERB_BY_NAME), None)
@@ -384,6 +385,14 @@ def examine_own_verb(program: Program) -> Seen:
 
 _MOST_NAMES = 3
 """Words of the longest name of a verb."""
+
+
+def _with_verb_first(program: Program) -> Program:
+    """Return it with the options that stand before the name of its verb at the end."""
+    words, at = program.arguments, 0
+    while at < len(words) and words[at].text.startswith("-"):
+        at += 2 if words[at].text == "-C" else 1
+    return program._replace(arguments=(*words[at:], *words[:at]))
 
 
 def _strip_flags(word: Word) -> Word:

@@ -58,6 +58,8 @@ _C_LETTERS = {
 _PARAMETER = re.compile(r"\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*)|[0-9@*#?$!_-]")
 _SAYS = re.compile(r"\s*(?:echo|printf)\s+([\w./~-]+)\s*")
 """A command whose output is one plain word."""
+_FINDS = re.compile(r"\s*(?:which|command\s+-v|type\s+-[pP])\s+([\w.-]+)\s*")
+"""A command whose output is the path of a program."""
 _TILDE = re.compile(r"~([+-])(?=[/\s;&|()<>]|\Z)")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 _ASSIGNED = re.compile(r"(?<![\w])([A-Za-z_]\w*)\+?=")
@@ -528,6 +530,8 @@ class _Reader:
     def _output_of(self, command: str) -> list[str]:
         if command.strip() == "pwd":
             return self._value("PWD")
+        if program := _FINDS.fullmatch(command):
+            return [f"/usr/bin/{program[1]}"]  # or elsewhere: its name is what counts
         match = _SAYS.fullmatch(command)
         return [match[1]] if match else [UNKNOWN]
 
