@@ -397,7 +397,8 @@ def _examine_find(program: Program, look: _Look) -> Seen:
     if program.name == "fd":  # whose pattern comes first
         before = program.arguments[: actions[0]] if actions else program.arguments
         names, roots = [], [word for word in before if not word.text.startswith("-")][1:]
-    removes_or_writes, reads = "-delete" in texts, False
+    effects = {Effect.REMOVE} if "-delete" in texts else set()
+    reads = False
     is_bare = not names  # then only what is asked for by name is looked at
     for at in actions:
         end = ends[bisect_right(ends, at)]
@@ -409,7 +410,7 @@ def _examine_find(program: Program, look: _Look) -> Seen:
         reads = reads or (run is not None and run.name not in READS_NOTHING)
         for seen in _examine_program(inner, look):
             if isinstance(seen, Touch) and not seen.is_certain:
-                removes_or_writes = removes_or_writes or seen.writes
+                effects.update({seen.effect} - {Effect.READ})
             else:
                 yield seen
     if reads:
@@ -422,13 +423,12 @@ def _examine_find(program: Program, look: _Look) -> Seen:
                     yield Touch(path, Effect.READ, is_pattern=True)
                 path = posixpath.join(_planning_tree_below(root.text), "**", name.text)
                 yield Touch(path, Effect.READ, is_pattern=True)
-    if removes_or_writes:
-        patterns = (
-            posixpath.join(_planning_tree_below(root.text), "**", name.text)
-            for root in roots or [Word(".")]
-            for name in names or [Word("*")]
-        )
-        yield from (Touch(pattern, Effect.ALTER, is_pattern=True) for pattern in patterns)
+    for effect in sorted(effects):
+        for root in roots or [Word(".")]:
+            for name in names or [Word("*")]:
+                path = posixpath.join(_planning_tree_below(root.text), "**", name.text)
+                yield Touch(path, effect, is_pattern=True, must_exist=True)
+    if effects:
         yield Undecided(program.line)
 
 
