@@ -24,7 +24,7 @@ from yolo_fs.hooks.effects import (
 )
 from yolo_fs.hooks.outputs import find_outputs
 from yolo_fs.hooks.program import VALUED, Program, key_by_name
-from yolo_fs.hooks.program_touches import copies, touches_nothing
+from yolo_fs.hooks.program_touches import copies, touch_patched, touches_nothing
 from yolo_fs.hooks.shell import Word
 
 _PATHSPEC_MAGIC = re.compile(r":(?:\([a-z,]*\)|/)")
@@ -35,6 +35,7 @@ def of_git(program: Program) -> Seen:
     words = program.arguments
     set_before = [word.text.partition("=") for word in program.command.environment]
     folder = next((value for name, _, value in set_before if name == "GIT_WORK_TREE"), "")
+    has_template = any(name == "GIT_TEMPLATE_DIR" for name, _, _ in set_before)
     is_unchecked, at = False, 0
     while at < len(words) and words[at].text.startswith("-"):
         option, is_joined, value = words[at].text.partition("=")
@@ -45,6 +46,7 @@ def of_git(program: Program) -> Seen:
             folder = value if option in ("-C", "--work-tree") else folder
             if option == "-c":
                 yield from touch_named(value.partition("=")[2])
+                has_template = has_template or value.lower().startswith("init.templatedir=")
         is_unchecked = is_unchecked or value.lower().startswith("core.hookspath=")
     if at == len(words):
         return
@@ -54,6 +56,9 @@ def of_git(program: Program) -> Seen:
         yield Unchecked(program.line)
     if verb in _GIT_DESTROYS and (destruction := _GIT_DESTROYS[verb](program)):
         yield destruction.below(folder)
+    if verb == "init" and (has_template or program.has("--template")):
+        made = next(iter(program.operands()), Word(""))
+        yield from touch_of(Word(posixpath.join(folder, made.marked, ".git")), Effect.FILL)
     given = chain(
         _git_options(program), _GIT_VERBS.get(verb, touches_nothing)(program), find_outputs(program)
     )
@@ -287,6 +292,8 @@ def _git_makes_repository(program: Program) -> Seen:
 
 def _git_overwrites(program: Program) -> Seen:
     """The work tree changes depending on the content of a commit or a patch."""
+    if program.name in ("git apply", "git am"):
+        yield from touch_patched(program)
     if program.name == "git reset" and not program.has("--hard", "--merge", "--keep"):
         return
     if (

@@ -93,7 +93,10 @@ class Program(NamedTuple):
         return operands
 
     def values(self, *options: str) -> list[Word]:
-        """Return the values of options: `-o FILE`, `-oFILE`, `-xo FILE`, `--o FILE`, `--o=FILE`."""
+        """Return the values of options: `-o FILE`, `-oFILE`, `-xo FILE`, `--o FILE`, `--o=FILE`;
+        `-xoFILE` where it is known that `-x` takes no value.
+        """
+        flags = _FLAGS.get(self.name, "")
         values: list[Word] = []
         for at, word in enumerate(self.arguments):
             for option in options:
@@ -104,6 +107,9 @@ class Program(NamedTuple):
                     values.append(Word(word.marked.partition("=")[2]))
                 elif is_short and word.text.startswith(option):
                     values.append(Word(word.marked[2:]))
+                elif is_short and flags:
+                    group = re.match(f"-[{flags}]+{option[1]}(.+)", word.marked)
+                    values += [Word(group[1])] if group else []
         return values
 
 
@@ -286,3 +292,5 @@ VALUED = key_by_name(
     }
 )
 """Options whose next word is a value, where it would otherwise be taken for a file."""
+_FLAGS = {"curl": "sSLfkgijnNqGJORvZ0123469", "wget": "qvcNrxpkKHLSbdV46"}
+"""Letters of the options without a value that often stand before one with a value."""

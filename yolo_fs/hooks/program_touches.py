@@ -273,7 +273,18 @@ def _examine_jq(program: Program) -> Seen:
 
 def _examine_patch(program: Program) -> Seen:
     yield from touch_all(program.operands()[:1], Effect.WRITE)
+    yield from touch_patched(program)
     yield from _unpacked(program, program.values("-d", "--directory"))
+
+
+def touch_patched(program: Program) -> Seen:
+    """Yield the files that a patch changes which a program is given on its input."""
+    for path in _PATCHED.findall(input_of(program.command) or ""):
+        yield Touch(path, Effect.WRITE)
+
+
+_PATCHED = re.compile(r"^(?:---|\+\+\+) (?:[ab]/)?([^\t\n]+)", re.MULTILINE)
+"""Line of a patch that names a file, before or after the change."""
 
 
 def _unpacked(program: Program, folders: Sequence[Word]) -> Seen:

@@ -132,7 +132,7 @@ class SimpleCommand:
     folder: str
     """Its working directory; empty for that of the command line."""
     source: SimpleCommand | None
-    """The command whose output it reads."""
+    """The command whose output it reads, through a pipe or `<(…)`."""
     text_in: str | None = None
     """Its here-document or here-string."""
     environment: tuple[Word, ...] = ()
@@ -169,6 +169,8 @@ class _Parts:
     redirections: list[tuple[str, Word]] = field(default_factory=list)
     documents: list[_HereDocument] = field(default_factory=list)
     text_in: str | None = None
+    source: SimpleCommand | None = None
+    """The last command of its `<(…)`."""
 
 
 class _Reader:
@@ -182,6 +184,8 @@ class _Reader:
         self._at = 0
         self._variables: dict[str, list[str]] = {name: [value] for name, value in variables.items()}
         self._documents: list[_HereDocument] = []
+        self._substituted: SimpleCommand | None = None
+        """The last command of the `<(…)` that was read last."""
 
     def read_list(self, closing: str) -> None:
         """Read commands up to a closing `)` or backtick, or to the end."""
@@ -236,6 +240,7 @@ class _Reader:
     def _read_command(self, closing: str, is_piped: bool) -> None:
         parts = _Parts()
         while self._skip_blanks():
+            self._substituted, parts.source = None, self._substituted or parts.source
             if redirection := _REDIRECTION.match(self._text, self._at):
                 self._at = redirection.end()
                 self._read_redirection(redirection[1], parts)
@@ -250,6 +255,7 @@ class _Reader:
             parts.words += self._read_word(closing)
             if self._at == before:  # a character that begins nothing
                 self._at += 1
+        self._substituted, parts.source = None, self._substituted or parts.source
         self._finish(parts, is_piped)
 
     def _skip_condition(self) -> None:
@@ -317,7 +323,7 @@ class _Reader:
             tuple(words),
             tuple(parts.redirections),
             folder,
-            self.commands[-1] if is_piped and self.commands else None,
+            self.commands[-1] if is_piped and self.commands else parts.source,
             parts.text_in,
             tuple(environment),
         )
@@ -410,8 +416,9 @@ class _Reader:
         while self._at < len(self._text):
             char = self._text[self._at]
             if self._text.startswith(("<(", ">("), self._at):
-                self._at += 2
+                is_read, self._at = char == "<", self._at + 2
                 self._read_subshell(")")
+                self._substituted = self.commands[-1] if is_read and self.commands else None
                 pieces.append(["/dev/fd/63"])
             elif char.isspace() or char in ";&|()<>" or char == closing:
                 break
@@ -502,7 +509,7 @@ class _Reader:
         text = self._text
         if text.startswith("((", self._at):
             end = self._find("))")
-            self._at = end + 2 if end >= 0 else len(text)
+            self._read_substitutions(end + 2 if end >= 0 else len(text))
             return [UNKNOWN]
         if text.startswith("(", self._at):
             self._at += 1
@@ -514,18 +521,17 @@ class _Reader:
             self._allowance.take(len(values) + sum(map(len, values)))
             return values
         if text.startswith("{", self._at):
-            self._skip_braces()
+            self._read_substitutions(self._find_end_of_braces())
             return [UNKNOWN]
         return ["$"]
 
-    def _skip_braces(self) -> None:
+    def _find_end_of_braces(self) -> int:
         depth = 0
         for brace in re.compile(r"[{}]").finditer(self._text, self._at):
             depth += 1 if brace[0] == "{" else -1
             if depth == 0:
-                self._at = brace.end()
-                return
-        self._at = len(self._text)
+                return brace.end()
+        return len(self._text)
 
     def _output_of(self, command: str) -> list[str]:
         if command.strip() == "pwd":

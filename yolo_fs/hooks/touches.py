@@ -283,6 +283,7 @@ _RUN_OPTIONS = key_by_name(
         "tar bsdtar gtar": "--to-command -I --use-compress-program --checkpoint-action",
         "rsync": "-e --rsh",
         "split": "--filter",
+        "mapfile readarray": "-C",
     }
 )
 """Options whose value is run."""
