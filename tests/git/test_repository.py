@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -534,6 +536,37 @@ def test_a_repository_open_to_others_is_refused_unless_it_is_shared(
     assert raised.value.reason is Reason.UNSAFE_REPOSITORY
     user.git("config", "core.sharedRepository", "group")
     repository.refuse_unsafe()
+
+
+_USER, _GROUP = 0x02, 0x08
+
+
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="Linux keeps access control lists so")
+@pytest.mark.parametrize("place", ["", ".git"])
+@pytest.mark.parametrize(
+    ("tag", "rights", "named", "is_refused"),
+    [
+        (_USER, 0o7, os.geteuid() + 1001, True),
+        (_GROUP, 0o7, os.getegid() + 1001, True),
+        (_USER, 0o5, os.geteuid() + 1001, False),
+        (_USER, 0o7, os.geteuid(), False),
+    ],
+)
+def test_a_repository_that_an_access_control_list_opens_to_another_is_refused(
+    user: User, engine: Engines, place: str, tag: int, rights: int, named: int, is_refused: bool
+) -> None:
+    repository = engine(user).repository
+    nobody = 0xFFFFFFFF
+    entries = [(0x01, 0o7, nobody), (0x04, 0o5, nobody), (0x10, 0o7, nobody), (0x20, 0o5, nobody)]
+    entries = sorted([*entries, (tag, rights, named)])
+    packed = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *each) for each in entries)
+    try:
+        os.setxattr(user.root / place, "system.posix_acl_access", packed)
+    except OSError as error:
+        pytest.skip(f"no access control lists here: {error}")
+    assert (user.root / place).stat().st_mode & 0o020  # as a group of one's own would have it
+    with pytest.raises(YoloError) if is_refused else nullcontext():
+        repository.refuse_unsafe()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")

@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import stat
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, Protocol, Self
@@ -30,6 +31,7 @@ from yolo_fs.git.runner import (
     refuse_endless,
 )
 from yolo_fs.git.trees import EXECUTABLE, Trees
+from yolo_fs.system import IS_LINUX
 from yolo_fs.system.files import MOST_BYTES, content_of, names_in, odd_names_in, stamp_at
 from yolo_fs.system.store import private_directory
 from yolo_fs.system.warm_path import trust_in
@@ -614,8 +616,7 @@ class Repository:
         """
         self._refuse_other_owners()  # it may have been given away since it was opened
         for place in (self.root, self.git_dir, *more):
-            facts = os.stat(place)
-            if _open_to_others(facts) and not self.config("core.sharedRepository"):
+            if _is_open_to_others(place) and not self.config("core.sharedRepository"):
                 why = f"others can write to {place}"
                 hint = (
                     "Remove the write permission of group and others, or set core.sharedRepository."
@@ -675,11 +676,34 @@ def _disabling_value_for(key: str) -> str:
     return "false" if key.endswith((".required", ".driver")) else ""
 
 
-def _open_to_others(facts: os.stat_result) -> bool:
-    """Return whether others may write: everyone, or a group that is not the user's own."""
-    return bool(facts.st_mode & 0o002) or bool(
-        facts.st_mode & 0o020 and facts.st_gid != os.getegid()
-    )
+def _is_open_to_others(place: str) -> bool:
+    """Return whether others may write: everyone, or a group that is not the user's own, or whom an
+    access control list names, whose mask is what the mode shows as the rights of the group.
+    """
+    facts = os.stat(place)
+    if not facts.st_mode & 0o020:
+        return bool(facts.st_mode & 0o002)
+    is_foreign = facts.st_gid != os.getegid()
+    return is_foreign or bool(facts.st_mode & 0o002) or _lets_others_write(place)
+
+
+def _lets_others_write(place: str) -> bool:
+    """Return whether an access control list names other users or groups that may write.
+
+    See acl(5): behind its version, each entry has a tag, rights and an id.
+    """
+    if not IS_LINUX:
+        return False
+    try:
+        entries = struct.iter_unpack("<HHI", os.getxattr(place, "system.posix_acl_access")[4:])
+    except OSError:  # it has none
+        return False
+    own = {_ACL_USER: os.geteuid(), _ACL_GROUP: os.getegid()}
+    return any(rights & 2 and named != own.get(tag, named) for tag, rights, named in entries)
+
+
+_ACL_USER, _ACL_GROUP = 0x02, 0x08
+"""Tags of the entries that name a user or a group."""
 
 
 def _read_first_line(path: str) -> str:
