@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from yolo_fs.core.reasons import Exit, Reason, YoloError
-from yolo_fs.system import IS_LINUX, store
+from yolo_fs.system import IS_LINUX, heartbeats, store
 from yolo_fs.system import lock as locks
 from yolo_fs.system.store import Damaged
 from yolo_fs.system.system import package_stamp
@@ -644,3 +644,21 @@ def test_what_root_creates_belongs_to_whom_the_folder_belongs_and_nothing_else_c
     assert [(each.st_uid, each.st_gid) for each in owners.values()] == [
         (5001, 5002), (5001, 5002), (0, 0),
     ]  # fmt: skip
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_folder_that_root_makes_belongs_to_whom_the_folder_above_belongs(tmp_path: Path) -> None:
+    root = tmp_path / "repository"
+    (root / "there").mkdir(parents=True)
+    os.chown(root, 5001, 5002)
+    trust_in(str(tmp_path), frozenset((0, 5001)))
+    store.private_directory(str(root / "own"))
+    store.private_directory(str(root / "own/merged"))
+    store.write_json(str(root / "own/merged/note"), {})
+    assert store.place_file(str(root), "phases/01-login/note", b"x", None) is None
+    assert heartbeats.append_heartbeat(str(root / "yolo-fs"), "stop", "yolo-dev", "a", "s")
+    made = {path for path in root.rglob("*") if path.name != "there"}
+    assert len(made) == 8 and {(path.stat().st_uid, path.stat().st_gid) for path in made} == {
+        (5001, 5002)
+    }
+    assert (root / "there").stat().st_uid == 0

@@ -28,6 +28,7 @@ from typing import NamedTuple, Self
 from yolo_fs.core.ids import spells_git
 from yolo_fs.core.reasons import Finding, Reason
 from yolo_fs.system import IS_LINUX, failpoint
+from yolo_fs.system.warm_path import make_folder
 
 Root = int | str | bytes
 """The folder that every path starts from: an open descriptor, or a trusted path."""
@@ -388,7 +389,7 @@ def _open_or_make(parent: int, name: str) -> int:
     with suppress(FileNotFoundError):
         return _open_below(parent, name)
     with suppress(FileExistsError):
-        os.mkdir(name, 0o775, dir_fd=parent)  # a umask of 000 lets nobody else write
+        make_folder(name, 0o775, parent=parent)  # a umask of 000 lets nobody else write
     return _open_below(parent, name)
 
 

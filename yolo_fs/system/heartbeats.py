@@ -7,6 +7,7 @@ syncs: a full disk costs heartbeats, never work. See docs/dev/faults.md#f06 and 
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -14,7 +15,7 @@ import stat
 import time
 
 from yolo_fs.core.foreign_json import parse
-from yolo_fs.system.warm_path import open_own
+from yolo_fs.system.warm_path import make_folder, open_or_create, open_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,12 +84,13 @@ def append(folder: str, line: Mapping[str, Any], *, is_beat: bool = False) -> bo
 
 def _own(folder: str) -> int:
     """Open our folder; create it if it is missing."""
-    os.makedirs(folder, 0o700, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        make_folder(folder, 0o700)
     return open_own(folder)
 
 
 def _open(place: int) -> int:
-    out = os.open(FILE, _FLAGS, 0o600, dir_fd=place)
+    out = open_or_create(place, FILE, _FLAGS, 0o600)
     status = os.fstat(out)
     if not stat.S_ISREG(status.st_mode):
         os.close(out)

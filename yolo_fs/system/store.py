@@ -34,7 +34,14 @@ from yolo_fs.system.files import Content, names_in, open_folder, parts_to_write,
 from yolo_fs.system.readers import look_closely, quick_decoder
 from yolo_fs.system.system import is_running, is_same_file, lock_timeout, package_stamp
 from yolo_fs.system.text_checks import Limits
-from yolo_fs.system.warm_path import OWN_FOLDER, ForeignFolderError, is_private, open_own
+from yolo_fs.system.warm_path import (
+    OWN_FOLDER,
+    ForeignFolderError,
+    make_folder,
+    open_or_create,
+    open_own,
+    owners_of,
+)
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -161,7 +168,9 @@ def _below(path: str, root: str) -> list[str]:
 
 def _own(place: str) -> int:
     # No other folder is made private: it may be one of the user's.
-    if os.path.basename(place) != OWN_FOLDER and not is_private(os.stat(place)):
+    status = os.stat(place)
+    is_private = status.st_uid in owners_of(place) and not status.st_mode & 0o077
+    if os.path.basename(place) != OWN_FOLDER and not is_private:
         raise RefusedError(Reason.UNSAFE_REPOSITORY, f"{safe(place)} is open to others")
     return _open_private(place)
 
@@ -182,7 +191,7 @@ def open_regular(path: str, flags: int, mode: int = OWN, root: str | None = None
     try:
         if flags & (os.O_WRONLY | os.O_RDWR):
             with opened(path, root) as (folder, name):
-                descriptor = _open_or_create(folder, name, flags | _UNFOLLOWED, mode)
+                descriptor = open_or_create(folder, name, flags | _UNFOLLOWED, mode)
         else:
             descriptor = os.open(path, flags | _UNFOLLOWED, mode)
     except OSError as error:
@@ -194,30 +203,6 @@ def open_regular(path: str, flags: int, mode: int = OWN, root: str | None = None
         os.close(descriptor)
         raise RefusedError(Reason.NOT_REGULAR, Reason.NOT_REGULAR.sentence)
     return descriptor
-
-
-def _open_or_create(folder: int, name: str, flags: int, mode: int) -> int:
-    """Open a file; one that root creates belongs to whom the folder belongs, as SQLite has it.
-
-    A daemon may be root in a container, beside agents that the owner of the repository starts
-    outside. Nobody is given a file that was there before.
-    """
-    if os.geteuid() or not flags & os.O_CREAT:
-        return os.open(name, flags, mode, dir_fd=folder)
-    try:
-        descriptor = os.open(name, flags | os.O_EXCL, mode, dir_fd=folder)
-    except FileExistsError:
-        if flags & os.O_EXCL:
-            raise
-        return os.open(name, flags, mode, dir_fd=folder)
-    _give_to_owner(folder, descriptor)
-    return descriptor
-
-
-def _give_to_owner(folder: int, created: int) -> None:
-    owner = os.fstat(folder)
-    if owner.st_uid != os.geteuid():
-        os.fchown(created, owner.st_uid, owner.st_gid)
 
 
 def _parsed(data: bytes) -> dict[str, Any]:
@@ -269,7 +254,7 @@ def private_directory(path: str) -> None:
         if os.path.basename(above) == OWN_FOLDER:  # a link there leads into a folder of others
             os.close(_open_private(above))
         with contextlib.suppress(FileExistsError):
-            os.mkdir(path, 0o700)
+            make_folder(path, 0o700)
         os.close(_open_private(path))
 
 
@@ -436,7 +421,7 @@ def _write_new(
     folder: int, name: str, *parts: bytes | memoryview, durable: bool, mode: int
 ) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _UNFOLLOWED
-    descriptor = _open_or_create(folder, name, flags, mode)
+    descriptor = open_or_create(folder, name, flags, mode)
     with os.fdopen(descriptor, "wb") as file:
         file.writelines(parts)
         file.flush()

@@ -124,6 +124,51 @@ def open_own(folder: str) -> int:
     return place
 
 
+def make_folder(path: str, mode: int, *, parent: int | None = None) -> None:
+    """Make a folder; one that root makes belongs to whom the folder above belongs.
+
+    So do the files that root makes in it: whoever owns a repository in which root once ran us goes
+    on there. `parent`: an open folder that the path is relative to.
+
+    Raises:
+        FileExistsError: something is there already; nobody is given that.
+        OSError: it cannot be made.
+    """
+    os.mkdir(path, mode, dir_fd=parent)
+    if os.geteuid() == 0:
+        above = os.stat(os.path.dirname(path) or ".", dir_fd=parent)
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        made = os.open(path, flags, dir_fd=parent)
+        try:
+            _give_to(above, made)
+        finally:
+            os.close(made)
+
+
+def open_or_create(folder: int, name: str, flags: int, mode: int) -> int:
+    """Open a file; one that root creates belongs to whom the folder belongs, as SQLite has it.
+
+    A daemon may be root in a container, beside agents that the owner of the repository starts
+    outside. Nobody is given a file that was there before.
+    """
+    if os.geteuid() or not flags & os.O_CREAT:
+        return os.open(name, flags, mode, dir_fd=folder)
+    try:
+        descriptor = os.open(name, flags | os.O_EXCL, mode, dir_fd=folder)
+    except FileExistsError:
+        if flags & os.O_EXCL:
+            raise
+        return os.open(name, flags, mode, dir_fd=folder)
+    _give_to(os.fstat(folder), descriptor)
+    return descriptor
+
+
+def _give_to(owner: os.stat_result, created: int) -> None:
+    """Give what root has just created to the owner of the folder above."""
+    if owner.st_uid != os.geteuid():
+        os.fchown(created, owner.st_uid, owner.st_gid)
+
+
 def is_private(status: os.stat_result) -> bool:
     """Return whether a folder is this user's, and nobody else may write in it or pass it."""
     return status.st_uid == os.geteuid() and not status.st_mode & 0o077
