@@ -71,6 +71,25 @@ def test_an_agent_that_removed_its_folder_is_asked_to_stop_all_the_same(tmp_path
     assert not folder.exists()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_who_may_not_signal_an_agent_asks_it_by_the_file_alone(
+    tmp_path: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
+    """As where the program of an agent is sudo, which runs as root."""
+    process = agents.Process(sleeper.pid, start_time(sleeper.pid), boot_id())
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setuid(65534)
+            agents.ask_to_stop(process, str(tmp_path), 1, "timeout")
+            agents.end_group(process)
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert sleeper.poll() is None
+
+
 @pytest.mark.parametrize("pid", [0, 1, -1, -2])
 def test_a_number_that_names_a_group_of_others_names_no_agent(tmp_path: Path, pid: int) -> None:
     assert named(tmp_path, pid, None, boot_id()) is None

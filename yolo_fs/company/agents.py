@@ -142,7 +142,7 @@ def ask_to_stop(process: Process, folder: str, deadline_s: int, reason: str) -> 
     with suppress(YoloError):  # where it cannot be written, the signal says the same
         write_text(os.path.join(folder, _REQUEST), json.dumps(request) + "\n", durable=False)
     if process.is_alive:
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError, PermissionError):  # where it is sudo, it belongs to root
             os.kill(process.pid, signal.SIGTERM)
 
 
