@@ -155,6 +155,27 @@ def test_a_must_have_with_an_old_name_is_read_under_its_present_one() -> None:
     assert header["mh"]["ar"][0] | {"p": "src/a.ts", "pv": "search"} == header["mh"]["ar"][0]
 
 
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("integration-gate-result.jsonl", 3),
+        ("po-qa-verdict.jsonl", 3),
+        ("owner-review.jsonl", 3),
+        ("owner-signoff.jsonl", 3),
+        ("test-results.jsonl", 3),
+        ("api-contracts.jsonl", 3),
+        ("dept-handoff.jsonl", 3),
+        ("critique.jsonl", 2),
+        ("test-plan.jsonl", 2),
+        ("component-specs.jsonl", 2),
+    ],
+)
+def test_what_is_said_again_counts_where_the_last_line_does(name: str, counts: int) -> None:
+    lines, faults = read(name, {"id": "A"}, {"id": "B"}, {"id": "A"})
+    assert [line["id"] for line in lines] == ["A", "B", "A"][:counts]
+    assert ((Reason.DUPLICATE_ID, "") in faults) == (counts == 2)
+
+
 def test_the_table_says_of_which_artifacts_the_header_speaks_of_several_plans() -> None:
     said = {row.kind for row in ARTIFACTS if row.needs_plans}
     several = {

@@ -25,6 +25,7 @@ from yolo_fs.workspace.settings import load
 
 PHASE = PhaseId("01", "auth")
 STATUS = ".yolo-planning/phases/01-auth/.dept-status-frontend.json"
+CONTRACTS = ".yolo-planning/phases/01-auth/api-contracts.jsonl"
 SPEC = {
     "name": "LoginForm", "desc": "signs a user in", "states": ["idle"], "props": ["onLogin"],
     "tokens": ["color-primary"], "a11y": {"role": "form"}, "status": "ready",
@@ -87,6 +88,25 @@ def test_a_look_finds_a_gate_open_at_the_commit_it_names(team: Team) -> None:
     design(team)
     found = ask(team)
     assert (found.is_open, found.commit) == (True, team.head())
+
+
+def test_a_contract_that_is_proposed_again_in_the_same_words_is_open_again(team: Team) -> None:
+    contract = {
+        "type": "api_contract",
+        "direction": "backend_to_frontend",
+        "endpoints": [
+            {"method": "GET", "path": "/me", "request": {}, "response": {"id": "number"}}
+        ],
+        "status": "proposed",
+    }
+    agreed = contract | {"direction": "frontend_to_backend", "status": "agreed"}
+    lines: list[str] = []
+    for said, is_open in ((contract, False), (agreed, True), (contract, False), (agreed, True)):
+        lines.append(json.dumps(said) + "\n")
+        team.artifact("api-contracts.jsonl", "".join(lines))
+        team.once()
+        assert ask(team, "api-contract").is_open == is_open, len(lines)
+    assert team.git("show", f"HEAD:{CONTRACTS}").count("\n") == len(lines) - 1
 
 
 @pytest.mark.parametrize(

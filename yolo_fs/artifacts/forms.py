@@ -87,7 +87,7 @@ def _drop_copies(
     artifact: Artifact, records: Sequence[Record]
 ) -> tuple[Sequence[Record], list[Located]]:
     """Return the records without exact copies of an earlier one, where the artifact allows none."""
-    if artifact.append_only or artifact.repeats_header or len(records) < 2:
+    if artifact.may_repeat_lines or len(records) < 2:
         return records, []
     lines: dict[str, int] = {}
     once: list[Record] = []

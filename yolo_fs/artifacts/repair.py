@@ -322,9 +322,9 @@ def _put_header_first(lines: Sequence[str], kind: Kind) -> list[str]:
 
 
 def _drop_copies(lines: Sequence[str], kind: Kind) -> list[str]:
-    """Return the lines without duplicates, except in a log."""
+    """Return the lines without duplicates, where the artifact allows none."""
     artifact = artifact_of(kind)
-    if artifact is None or artifact.append_only or artifact.repeats_header:
+    if artifact is None or artifact.may_repeat_lines:
         return list(lines)
     return list(dict.fromkeys(lines))
 

@@ -179,6 +179,8 @@ class Artifact(NamedTuple):
     """A header without a body line is incomplete."""
     repeats_header: bool = False
     """The file may hold several blocks, each of a header and its body."""
+    last_line_counts: bool = False
+    """A later line about the same replaces an earlier one, whether or not it was said before."""
     needs_plans: bool = False
     """The meaning of a header with several plans depends on which plans exist beside it."""
 
@@ -191,6 +193,11 @@ class Artifact(NamedTuple):
         for gap, text in gaps.items():
             name = name.replace(gap, text)
         return name
+
+    @property
+    def may_repeat_lines(self) -> bool:
+        """Whether a line that is the same as an earlier one means something."""
+        return self.append_only or self.repeats_header or self.last_line_counts
 
     @property
     def is_one_line(self) -> bool:
@@ -430,6 +437,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="test-results",
         file="{dept}test-results.jsonl",
+        last_line_counts=True,
         subjects=(
             Subject("docs({phase}): test results {plan}"),
             Subject("docs({phase}): test results"),
@@ -532,6 +540,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="integration-gate-result",
         file="integration-gate-result.jsonl",
+        last_line_counts=True,
         subjects=(Subject("docs({phase}): integration gate"),),
         source="document 002, Integration Pipeline",
         body=("lines.integration.GateOutput", "lines.integration.IntegrationResult"),
@@ -540,6 +549,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="po-qa-verdict",
         file="po-qa-verdict.jsonl",
+        last_line_counts=True,
         subjects=(Subject("docs({phase}): PO QA verdict"),),
         sent_by=(Role.PO,),
         source="document 000, po_qa_verdict",
@@ -550,6 +560,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="owner-review",
         file="owner-review.jsonl",
+        last_line_counts=True,
         subjects=(Subject("docs({phase}): owner review"),),
         sent_by=(Role.OWNER,),
         source="document 000, owner_review",
@@ -559,6 +570,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="owner-signoff",
         file="owner-signoff.jsonl",
+        last_line_counts=True,
         subjects=(Subject("docs({phase}): owner sign-off"),),
         sent_by=(Role.OWNER,),
         source="document 000, owner_signoff",
@@ -577,6 +589,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="dept-handoff",
         file="dept-handoff.jsonl",
+        last_line_counts=True,
         sent_by=(Role.LEAD,),
         source="document 000, dept-handoff.jsonl",
         body=("messages.departments.DeptHandoff",),
@@ -619,6 +632,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="api-contracts",
         file="api-contracts.jsonl",
+        last_line_counts=True,
         source="document 000, api_contract",
         body=("messages.departments.ApiContract", "lines.product.EndpointContract"),
         merge_strategy=MergeStrategy.BY_ID,

@@ -627,9 +627,15 @@ class Routed(NamedTuple):
 def verdicts_of(facts: LoopFacts) -> list[tuple[Mapping[str, Any], int]]:
     """Return each verdict of the Product Owner with when it was given, the oldest first."""
     verdicts: list[tuple[Mapping[str, Any], int]] = []
+    before: tuple[Mapping[str, Any], ...] = ()
     for version in facts.of("po-qa-verdict"):
-        known = [line for line, _ in verdicts]
-        verdicts += [(line, version.order) for line in version.lines if line not in known]
+        known = [*before]
+        for line in version.lines:
+            if line in known:
+                known.remove(line)
+            else:
+                verdicts.append((line, version.order))
+        before = version.lines
     return verdicts
 
 
