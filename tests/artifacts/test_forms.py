@@ -79,6 +79,13 @@ def test_a_plan_of_another_phase_is_read_as_a_cross_dependency() -> None:
     assert header["xd"] == [{"p": "01", "n": "02", "a": "", "r": ""}]
 
 
+def test_a_plan_of_this_phase_is_read_as_a_dependency_within_it() -> None:
+    own, foreign = {"p": "03", "n": "04"}, {"p": "01", "n": "02"}
+    (header,), told = read("03-05.plan.jsonl", HEADER | {"d": ["03-01"], "xd": [own, foreign]})
+    assert (header["d"], header["xd"]) == (["03-01", "03-04"], [foreign])
+    assert (Reason.UNTIDY_FORM, "/xd/0") in told
+
+
 def test_an_empty_optional_text_is_no_text() -> None:
     (_, task), told = read("03-05.plan.jsonl", HEADER, {"id": "T1", "spec": "", "v": ""})
     assert task == {"id": "T1", "v": ""}

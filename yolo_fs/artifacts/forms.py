@@ -147,6 +147,7 @@ def _read(
             fresh[key] = _read_value(form, fresh[key], known, faults, f"{at}/{key}")
     if "xd" in shape.accepts and known.phase:
         _move_foreign(fresh, known, faults, at)
+        _move_own(fresh, known, faults, at)
     for key, inner in shapes_within(shape).items():
         item = fresh.get(key)
         if isinstance(item, dict):
@@ -224,6 +225,25 @@ def _move_foreign(value: dict[str, Any], known: _Known, faults: list[Fault], at:
         faults.append(_fault(f"{at}/d/{index}", Reason.UNTIDY_FORM, message, _shown(read.value)))
     if len(own) < len(needs):
         value["d"], value["xd"] = own, foreign
+
+
+def _move_own(value: dict[str, Any], known: _Known, faults: list[Fault], at: str) -> None:
+    """Move the plans of this phase from `xd` to `d`."""
+    needs, foreign = value.get("d"), value.get("xd")
+    if not isinstance(needs, list) or not isinstance(foreign, list):
+        return
+    own, others = list(needs), []
+    for index, item in enumerate(foreign):
+        name = f"{item.get('p')}-{item.get('n')}" if isinstance(item, dict) else ""
+        is_own = PLAN.fullmatch(name) and name[:2] == known.phase and name != str(known.place.plan)
+        if not is_own:
+            others.append(item)
+            continue
+        own += [name] if name not in own else []
+        message = f"plan {name} is of this phase; it is read as a member of `d`"
+        faults.append(_fault(f"{at}/xd/{index}", Reason.UNTIDY_FORM, message, f"{name!r} in `d`"))
+    if len(others) < len(foreign):
+        value["d"], value["xd"] = own, others
 
 
 def _read_value(form: Form, value: Any, known: _Known, faults: list[Fault], at: str) -> Any:
