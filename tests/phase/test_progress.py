@@ -526,10 +526,36 @@ def test_a_committed_task_is_done_and_the_next_one_is_asked_for() -> None:
 def test_a_plan_waits_for_a_plan_of_an_earlier_phase() -> None:
     content = without("01-01.summary.jsonl", "01-02.summary.jsonl")
     content["01-01.plan.jsonl"][0]["xd"] = [{"p": "00", "n": "01"}]
-    assert fold(facts(content)).departments[0].plans[0].blocked_by == ("00-01",)
-    assert (
-        fold(facts(content, earlier_plans={"00-01": True})).departments[0].plans[0].blocked_by == ()
-    )
+    waits = ("00-01",)
+    of_backend, of_frontend = (Dept.BACKEND, "00-01"), (Dept.FRONTEND, "00-01")
+    for plans_of_all, blocked_by in (
+        ({}, waits),
+        ({of_backend: False}, waits),
+        ({of_backend: True}, ()),
+        ({of_backend: True, of_frontend: False}, ()),
+        ({of_backend: False, of_frontend: True}, waits),
+        ({of_frontend: True}, ()),
+    ):
+        known = facts(content, plans_of_all=plans_of_all)
+        assert fold(known).departments[0].plans[0].blocked_by == blocked_by, plans_of_all
+
+
+@pytest.mark.parametrize(
+    ("plans_of_all", "lacks"),
+    [
+        ({(Dept.BACKEND, "02-01"): False}, "which is not complete"),
+        ({}, "and no phase has such a plan"),
+    ],
+)
+def test_a_lead_whose_plan_waits_for_another_phase_is_told_so(
+    plans_of_all: dict[tuple[Dept, str], bool], lacks: str
+) -> None:
+    content = without("01-01.summary.jsonl", "01-02.summary.jsonl")
+    content["01-01.plan.jsonl"][0]["xd"] = [{"p": "02", "n": "01"}]
+    turn = Phase(facts(content, plans_of_all=plans_of_all)).progress.next
+    assert turn is not None
+    assert (turn.agent, turn.step) == ("lead", "planning")
+    assert turn.why == f"plan 01-01 needs plan 02-01 of another phase, {lacks}"
 
 
 @pytest.mark.parametrize(

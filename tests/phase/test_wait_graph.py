@@ -204,7 +204,9 @@ def test_a_plan_of_another_phase_is_waited_for_until_its_summary_says_complete()
     }
     assert ("01-01", "00-02") in waiting(phases.facts(content))
     assert not raised(phases.facts(content))
-    assert ("01-01", "00-02") not in waiting(phases.facts(content, earlier_plans={"00-02": True}))
+    assert ("01-01", "00-02") not in waiting(
+        phases.facts(content, plans_of_all={(Dept.BACKEND, "00-02"): True})
+    )
 
 
 def test_a_cross_dependency_on_a_plan_that_this_phase_lacks_is_an_orphan() -> None:

@@ -211,8 +211,8 @@ class PhaseFacts:
     """The same names → the commit that reverted what did the task."""
     handed_over: str = ""
     """The handoff of the phase before, an input of Critic and Architect; empty without one."""
-    earlier_plans: Mapping[str, bool] = field(default_factory=dict)
-    """Plan id of another phase → whether its summary says complete, for `xd`."""
+    plans_of_all: Mapping[tuple[Dept, str], bool] = field(default_factory=dict)
+    """(department, plan id) of every phase → whether its summary says complete, for `xd`."""
     signed_off: str = ""
     """The commit that recorded the sign-off of this phase; empty while there is none."""
     signed_off_at: int = NOWHERE

@@ -178,12 +178,22 @@ def _blockers(
         for name in plan.needs
         if not by_name.get(name) or set(by_name[name]) != {PlanStanding.COMPLETE}
     ]
-    elsewhere = [
-        name
-        for item in plan.foreign
-        if not facts.earlier_plans.get(name := f"{item.get('p')}-{item.get('n')}", False)
-    ]
-    return (*here, *elsewhere)
+    return (*here, *awaited_elsewhere(facts, plan))
+
+
+def awaited_elsewhere(facts: PhaseFacts, plan: Plan) -> Iterator[str]:
+    """Yield the plans of `xd` that are not complete; where departments share a number, its own
+    department's counts, else each.
+    """
+    for item in plan.foreign:
+        name = f"{item.get('p')}-{item.get('n')}"
+        named = {
+            department: is_done
+            for (department, number), is_done in facts.plans_of_all.items()
+            if number == name
+        }
+        if not named.get(plan.department, bool(named) and all(named.values())):
+            yield name
 
 
 def _standing(facts: PhaseFacts, plan: Plan) -> tuple[PlanStanding, tuple[str, ...]]:

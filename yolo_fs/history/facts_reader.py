@@ -35,7 +35,7 @@ from yolo_fs.loops.facts import ROUNDS_OF, WITH_ROUNDS, LoopFacts, LoopProgress,
 from yolo_fs.loops.rounds import AFTER_REWORK, loops
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.withdrawn import MAY_SPEAK_AGAINST, said_against
-from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME
+from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, Dept
 from yolo_fs.schemas.config import Config
 from yolo_fs.system.text_checks import Limits
 from yolo_fs.workspace.own_files import BESIDE, LINES
@@ -164,7 +164,7 @@ class FactsReader:
             replace(
                 self._phase_as_signed(phase, of_phase[phase], chosen),
                 handed_over=handoff_into(phase, handed),
-                earlier_plans=done,
+                plans_of_all=done,
                 at_s=at_s,
                 home=home,
             )
@@ -445,13 +445,17 @@ def _folded(facts: PhaseFacts, known: Phase | None) -> Phase:
     return known if is_same else Phase(facts)
 
 
-def _read_plan_completion(committed: Iterable[CommittedArtifact]) -> dict[str, bool]:
+def _read_plan_completion(committed: Iterable[CommittedArtifact]) -> dict[tuple[Dept, str], bool]:
     """Return for each plan of any phase whether its summary says complete."""
-    return {
-        str(artifact.place.plan): artifact.valid and artifact.lines[0].get("s") == "complete"
-        for artifact in committed
-        if artifact.place.artifact.kind == "summary" and artifact.lines
-    }
+    completion: dict[tuple[Dept, str], bool] = {}
+    for artifact in committed:
+        place = artifact.place
+        key = Dept(place.department), str(place.plan)
+        if place.artifact.kind == "plan":
+            completion.setdefault(key, False)
+        elif place.artifact.kind == "summary" and artifact.lines:
+            completion[key] = artifact.valid and artifact.lines[0].get("s") == "complete"
+    return completion
 
 
 def loops_of(facts_reader: FactsReader, phase: Phase, now_s: int) -> tuple[LoopProgress, ...]:

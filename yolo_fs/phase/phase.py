@@ -224,7 +224,7 @@ def not_begun(phase: PhaseId, others: Phases, options: WorkflowOptions) -> Phase
             tuple(artifact for artifact in before.committed if artifact.place.phase is None),
             options,
             handed_over=handoff_into(phase, committed),
-            earlier_plans=before.earlier_plans,
+            plans_of_all=before.plans_of_all,
             at_s=before.at_s,
             home=before.home,
         )

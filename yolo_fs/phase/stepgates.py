@@ -19,7 +19,7 @@ from yolo_fs.evidence.failures import (
     withdrawn_from,
 )
 from yolo_fs.evidence.judged import came_after_sign_off, came_later
-from yolo_fs.evidence.plan_status import PlanStanding
+from yolo_fs.evidence.plan_status import PlanStanding, awaited_elsewhere
 from yolo_fs.loops.repairs import passed_without_answer, unfinished_reviews
 from yolo_fs.phase.approvals import explain_manual_qa, lack_of, owed_approval
 from yolo_fs.phase.view import SHARED_KINDS, View
@@ -196,10 +196,10 @@ def _research(view: View) -> Iterator[str]:
 
 def _dependencies(view: View) -> Iterator[str]:
     for plan in view.plan_files:
-        for item in plan.foreign:
-            name = f"{item.get('p')}-{item.get('n')}"
-            if not view.facts.earlier_plans.get(name, False):
-                yield f"plan {plan.id} needs plan {name} of an earlier phase, which is not complete"
+        for name in awaited_elsewhere(view.facts, plan):
+            is_there = any(number == name for _, number in view.facts.plans_of_all)
+            lacks = "which is not complete" if is_there else "and no phase has such a plan"
+            yield f"plan {plan.id} needs plan {name} of another phase, {lacks}"
 
 
 def _specs(view: View) -> Iterator[str]:

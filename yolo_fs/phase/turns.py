@@ -406,11 +406,12 @@ class _Turns(NamedTuple):
             self._turn_of_loop(status),
         )
         turn = next((candidate for candidate in candidates if candidate), status.next)
-        return (
-            self._turn_to_unblock(status)
-            if turn and turn == status.next and _lacks_task(turn)
-            else turn
-        )
+        if turn and turn == status.next and _lacks_task(turn):
+            return self._turn_to_unblock(status)
+        if turn and turn == status.next and turn.step == "planning" and status.plans:
+            lacks = status.current.missing if status.current else ()
+            return turn._replace(why=next(iter(lacks), ""))
+        return turn
 
     def _turn_to_mend(self, status: DepartmentStatus) -> Next | None:
         """Return the user's turn while a log that no step writes cannot be read, or is gone with
