@@ -10,9 +10,9 @@ import os
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from yolo_fs.artifacts.records import keeps_records
+from yolo_fs.artifacts.records import keeps_records, name_of
 from yolo_fs.artifacts.verdicts import ArtifactPath
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe, shortened
 from yolo_fs.core.timestamps import iso
 from yolo_fs.evidence.facts import PhaseFacts, plans_of
 from yolo_fs.phase.approvals import approved_thing
@@ -115,11 +115,12 @@ def assign(facts: PhaseFacts, task: str, agent: str) -> dict[str, str]:
     }
 
 
-def supersede(place: ArtifactPath, record: str, agent: str) -> dict[str, str]:
+def supersede(facts: PhaseFacts, place: ArtifactPath, record: str, agent: str) -> dict[str, str]:
     """Return the fields with which a writer of an artifact permits the removal of a record.
 
     Raises:
-        YoloError: STATE_CONFLICT for a kind whose records never go.
+        YoloError: STATE_CONFLICT for a kind whose records never go, UNKNOWN_NAME for a record that
+            the branch does not have.
     """
     if place.artifact.append_only or not keeps_records(place.artifact):
         why = "only grows" if place.artifact.append_only else "is written as a whole each time"
@@ -128,6 +129,16 @@ def supersede(place: ArtifactPath, record: str, agent: str) -> dict[str, str]:
             f"{place.name} {why}: none of its records can be withdrawn",
             hint=f"'yolo-fs fix --write {place.path}' brings back what is missing.",
             exit_code=Exit.USAGE,
+        )
+    here = [artifact for artifact in facts.committed if artifact.place.path == place.path]
+    lines = (line for artifact in here for line in artifact.lines)
+    names = [name for line in lines if (name := name_of(place.artifact, line))]
+    if record not in names and all(artifact.valid for artifact in here):
+        check = f"'yolo-fs validate {place.path}'"
+        raise YoloError(
+            Reason.UNKNOWN_NAME,
+            f"{place.name} of the branch has no record {safe(record)!r}",
+            hint=f"Its records: {shortened(map(safe, names), 8, shown_by=check) or 'none'}.",
         )
     dec = f"{record} of {place.name} is no longer needed"
     return {"agent": agent, "dec": dec, "kind": SUPERSEDE, "of": f"{place.name}:{record}"}

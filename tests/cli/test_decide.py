@@ -89,7 +89,9 @@ def test_a_decision_on_a_plan_is_of_the_phase_that_its_number_names(
     first = next((team.root / LOG).parent.glob("01-01.plan.jsonl")).read_text()
     later = ".yolo-planning/phases/02-next"
     team.file(f"{later}/02-01.plan.jsonl", first.replace('"p": "01"', '"p": "02"'))
+    team.example("critique/ok/two_rounds.jsonl", "critique.jsonl", "02-next")
     team.user_commits("docs(02): plan 02-01", f"{later}/02-01.plan.jsonl")
+    team.user_commits("docs(02): critique and gap analysis", f"{later}/critique.jsonl")
     code, said = decide(capsys, team, *words, "--reason", "it is rare")
     assert code == Exit.DONE, said["findings"]
     assert said["data"]["path"] == f"{later}/decisions.jsonl"
@@ -140,6 +142,18 @@ def test_what_a_person_decides_no_agent_of_a_run_decides(
     assert run([*words, "--json", "-C", str(team.root)]) == Exit.FINDINGS
     assert json.loads(capsys.readouterr().out)["findings"][0]["reason"] == "out_of_lane"
     assert team.git("status", "--porcelain") == before
+
+
+@pytest.mark.parametrize(("file", "record"), [("critique.jsonl", "C99"), ("gaps.jsonl", "GAP-01")])
+def test_a_record_that_is_not_there_is_not_given_up_in_advance(
+    team: Team, capsys: pytest.CaptureFixture[str], file: str, record: str
+) -> None:
+    words = ("supersede", file, record, "--as", "lead", "--reason", "x")
+    code, said = decide(capsys, team, *words)
+    (finding,) = said["findings"]
+    assert (code, finding["reason"]) == (Exit.USAGE, "unknown_name")
+    assert ("C1" in finding["hint"]) == (file == "critique.jsonl")
+    assert not (team.root / LOG).exists()
 
 
 def test_a_file_of_another_phase_is_not_taken_for_that_of_this_one(

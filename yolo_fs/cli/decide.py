@@ -140,7 +140,7 @@ def supersede_(
                 f"{safe(file)!r} is {which}",
                 hint="'yolo-fs status' lists the files that are held; --phase names the phase.",
             )
-        made = supersede(place, record, by)
+        made = supersede(facts, place, record, by)
         with Repository(invocation.start) as repository:
             settings = load(repository.root)
             access = Access(repository, settings, FactsReader(repository, settings))
