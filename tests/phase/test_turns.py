@@ -325,6 +325,42 @@ def test_behind_a_closed_gate_whoever_owes_its_evidence_acts() -> None:
     assert "gate integration is closed: frontend → backend: no login page" in found.why
 
 
+@pytest.mark.parametrize(
+    ("name", "line", "agent"),
+    [
+        (
+            "api-contracts.jsonl",
+            {"direction": "backend_to_frontend", "endpoint": "GET /me", "status": "proposed"},
+            "fe-lead",
+        ),
+        (
+            "api-contracts.jsonl",
+            {"direction": "frontend_to_backend", "endpoint": "GET /me", "status": "proposed"},
+            "lead",
+        ),
+        (
+            "dept-handoff.jsonl",
+            {"from_dept": "frontend", "to_dept": "backend", "blockers": ["no login page"]},
+            "fe-lead",
+        ),
+        (
+            "dept-handoff.jsonl",
+            {"from_dept": "backend", "to_dept": "frontend", "blockers": ["no token"]},
+            "lead",
+        ),
+    ],
+)
+def test_what_stands_between_departments_is_settled_by_the_one_that_its_line_names(
+    name: str, line: dict[str, Any], agent: str
+) -> None:
+    """Whoever proposes a contract cannot agree on it, and only the giver ends a blocker."""
+    content = {f"fe-{each}": lines for each, lines in complete().items() if "/" not in each}
+    config = config_from({"departments": {"frontend": True}, "security_audit": True})
+    phase = Phase(facts(complete() | content | {name: [line]}, config=config))
+    (gate,) = (each for each in phase.gates if each.name == "integration")
+    assert asked_by_gate(gate).agent == agent, gate.missing
+
+
 def failed_by(file: str, *, worked_at: int) -> Phase:
     """Return a phase of two departments that the integration gate has failed at the fifth commit
     for a file. The clock of who worked at a place of history is an hour ahead.

@@ -63,12 +63,23 @@ def _check_component_specs(phase: GateSource) -> Iterator[MissingEvidence]:
 def _check_contracts(phase: GateSource) -> Iterator[MissingEvidence]:
     file = "api-contracts.jsonl"
     lines = phase.facts.lines_of("api-contracts")
-    if not any(line.get("status") in AGREED for line in lines):
-        yield MissingEvidence("no contract is agreed", file, 0, _validate(phase, file))
     in_force = {_contract(line): (number, line) for number, line in enumerate(lines, 1)}
+    unanswered = []
     for name, (number, line) in in_force.items():
         if line.get("status") not in AGREED:
-            yield MissingEvidence(f"{name} is {line.get('status')}", file, number, SHOW)
+            asked = _working(phase, str(line.get("direction")).partition("_to_")[2])
+            what = f"{name} is {line.get('status')}"
+            unanswered.append(MissingEvidence(what, file, number, SHOW, asked))
+    if not any(line.get("status") in AGREED for line in lines):
+        asked = next((lack.owed_by for lack in unanswered), "")
+        yield MissingEvidence("no contract is agreed", file, 0, _validate(phase, file), asked)
+    yield from unanswered
+
+
+def _working(phase: GateSource, name: str) -> str:
+    """Return the name of a department that works on the phase; empty for any other text."""
+    working = (department.value for department in phase.facts.options.departments)
+    return name if name in working else ""
 
 
 def _contract(line: Mapping[str, Any]) -> str:
@@ -189,8 +200,8 @@ def _check_blockers(phase: GateSource) -> Iterator[MissingEvidence]:
     }
     for (giver, taker), (number, line) in in_force.items():
         for blocker in line.get("blockers") or ():
-            what = f"{giver} → {taker}: {blocker}"
-            yield MissingEvidence(what, "dept-handoff.jsonl", number, SHOW)
+            what, owed_by = f"{giver} → {taker}: {blocker}", _working(phase, str(giver))
+            yield MissingEvidence(what, "dept-handoff.jsonl", number, SHOW, owed_by)
 
 
 def _tests(phase: GateSource) -> Iterator[MissingEvidence] | None:

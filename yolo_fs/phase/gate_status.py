@@ -25,6 +25,8 @@ class MissingEvidence:
     """Line that contradicts it; 0 when there is none yet."""
     command: str = ""
     """What to type to see or to supply it."""
+    owed_by: str = ""
+    """Department whose Lead has to act, where the line names one that works on the phase."""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file

@@ -339,14 +339,17 @@ def _dispatched(facts: PhaseFacts) -> Callable[[DepartmentStatus], int]:
 
 
 def asked_by_gate(gate: GateStatus, at: int = 0) -> Next:
-    """Return who owes what keeps a gate closed: the file's writer, else the opener's Lead.
+    """Return who owes what keeps a gate closed: the department that its line names, else the file's
+    writer, else the opener's Lead.
 
     `at`: index of the missing piece.
     """
     lack, row = gate.missing[at], GATE_BY_NAME.get(gate.name)
     place = place_of_name(lack.file)
     department = DEFAULT_DEPARTMENT
-    if place:
+    if lack.owed_by:
+        department = Dept(lack.owed_by)
+    elif place:
         department = place.artifact.made_by or Dept(place.department)
     step = STEP_BY_KEY[place.artifact.step if place and place.artifact.step else "signoff"]
     if row and row.owed_by is Owed.REQUIRED and department not in row.requires:

@@ -245,11 +245,9 @@ class _WaitSources:
         lines = self.phase.facts.lines_of("api-contracts")
         for lack in missing:
             if lack.line or not lines:
-                direction = lines[lack.line - 1].get("direction") if lack.line else None
                 where = f"{lack.file}:{lack.line}" if lack.line else lack.file
-                receiver = str(direction).partition("_to_")[2]
-                sides = [row.name for row in WORKING if row.name == receiver]
-                for side in sides or reversed(GATE_BY_NAME[gate].requires):
+                both = reversed(GATE_BY_NAME[gate].requires)
+                for side in [Dept(lack.owed_by)] if lack.owed_by else both:
                     lead = name_in(Role.LEAD, side)
                     remedy = f"agree on it in {lack.file}"
                     yield Wait(f"gate:{gate}", lead, lack.what, where, remedy)
