@@ -237,6 +237,8 @@ def test_a_design_that_is_sent_back_goes_to_the_architect() -> None:
     recycled = turn({"critique.jsonl": [{"id": "C1", "st": "open", "cf": 90, "rd": 1}]})
     assert (recycled.agent, recycled.step) == ("architect", "architecture")
     assert "Recycle" in recycled.why
+    open_ = {"critique.jsonl": [{"id": "C1", "st": "open", "cf": 90, "rd": 1}]}
+    assert writes(open_) == ("architect", ["critique.jsonl", "architecture.toon"])
     assert turn({"architecture.toon": [{"stage_gate": "Kill"}]}).agent == "user"
 
 

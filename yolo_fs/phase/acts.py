@@ -295,6 +295,9 @@ def _writes(phase: Phase, turn: Next, department: Dept | None, plan: str) -> Ite
         )
     elif role is not None:
         kinds = tuple(_kinds(turn.step, role))
+        places = (place for name in turn.inputs if (place := place_of_name(name)))
+        updated = (place.name for place in places if role in place.artifact.updated_by)
+        yield from (f"{folder}/{name}" for name in updated)
         yield from (f"{folder}/{_file(kind, department)}" for kind in kinds)
         if not kinds and role is Role.LEAD:  # what is scoped anew is planned anew
             yield f"{folder}/{_prefix(department)}{_plan_number(phase, department)}.plan.jsonl"

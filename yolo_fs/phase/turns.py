@@ -493,7 +493,10 @@ class _Turns(NamedTuple):
             if status.stage is Outcome.KILL:
                 return Next("architecture", Role.USER, ("architecture.toon",), why=why)
             architect = name_in(Role.ARCHITECT, status.department)
-            return Next("architecture", architect, ("critique.jsonl",), why=why)
+            read = View(self.facts, status.department).of("critique")
+            open_in = tuple(artifact.place.name for artifact in read)
+            does = "addresses what the critique has open, and changes the design where it has to"
+            return Next("architecture", architect, open_in, why=why, act=does)
         return None
 
     def _command_to_decide(self, what: str) -> str:
