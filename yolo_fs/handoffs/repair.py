@@ -35,8 +35,8 @@ _FENCE = re.compile(r"-{3,}|\+{3}|\.{3}|(?:```|~~~)\w*")
 """A line that begins or ends front matter or a block of code."""
 _BLOCK = re.compile(r"[|>][+-]?")
 _ITEM = re.compile(r"[-*+]\s+(?P<item>.+)")
-_COMMENT = re.compile(r"(?P<value>.*?)(?:^|\s)#\s*(?P<said>.*)")
-_ASIDE = re.compile(r"(?P<value>.*?)\s#\s+(?P<said>.*)")
+_COMMENT = re.compile(r"(?:^|\s)#\s*(?P<said>.*)")
+_ASIDE = re.compile(r"\s#\s+(?P<said>.*)")
 """A comment behind a text, in which `#12` is a word."""
 _QUOTED = re.compile(r"(?P<sign>[\"'`])(?P<text>.*)(?P=sign)")
 _LISTED = re.compile(r"\[(?P<item>[^][,]*)\]|\{(?P<inner>[^{},:]*)\}")
@@ -171,11 +171,10 @@ def _value_of(key: str, text: str, loose: _Loose) -> str:
     is_free = _RULES.get(key) in _FREE_TEXT
     if _BLOCK.fullmatch(text):
         return ""
-    if not _QUOTED.fullmatch(text) and (
-        comment := (_ASIDE if is_free else _COMMENT).fullmatch(text)
-    ):
+    comment = (_ASIDE if is_free else _COMMENT).search(text)
+    if comment and not _QUOTED.fullmatch(text):
         loose.before += [comment["said"]] if comment["said"] else []
-        text = comment["value"].strip()
+        text = text[: comment.start()].strip()
     if quoted := _QUOTED.fullmatch(text):
         return _unquoted(quoted)
     if is_free:
