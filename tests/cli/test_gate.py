@@ -99,6 +99,9 @@ def test_gate_list_status_and_resume_name_the_same_drift(
     (drift,) = gates["data"]["drift"]
     assert (drift["where"], drift["key"], drift["declared"]) == ("backend", key, value)
     assert board["data"]["drift"] == [{"phase": "01-auth", **drift}]
+    assert drift["command"] == "yolo-fs workflow next --phase 1"
+    _, shown = said(capsys, team, "list")
+    assert f"\n  → {drift['command']}\n" in shown
     assert f"backend: {key} is declared {value!r}" in brief
 
 

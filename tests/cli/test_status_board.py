@@ -325,11 +325,16 @@ def test_no_text_of_an_agent_reaches_the_terminal_unescaped() -> None:
     )
     out = io.StringIO()
     notes = WorkTreeNotes(
-        "01-auth", (Drift("backend", "step", evil, "qa"),), (evil,), (("backend", evil),)
+        "01-auth",
+        (Drift("backend", "step", evil, "qa", "yolo-fs status"),),
+        (evil,),
+        (("backend", evil),),
     )
     draw_wanted(console_for(out), beside(notes), verbose=False)
     assert not {"\x1b", "\u202e", "\x9b"} & set(text + out.getvalue())
-    assert len(out.getvalue().splitlines()) == 5, "a title, a line for each, and an empty one"
+    assert len(out.getvalue().splitlines()) == 6, (
+        "a title, a line for each, a command, and an empty one"
+    )
     assert "\\x1b[2J" in text and "\\x1b[2J" in out.getvalue()
 
 
@@ -517,7 +522,8 @@ def cells(line: str) -> tuple[str, list[str]]:
 
 def test_of_many_drifts_the_first_are_shown_unless_everything_is_asked_for() -> None:
     all_notes = [
-        WorkTreeNotes(f"{n:02}-part", (Drift("backend", "step", "a", "b"),)) for n in range(1, 31)
+        WorkTreeNotes(f"{n:02}-part", (Drift("backend", "step", "a", "b", "yolo-fs status"),))
+        for n in range(1, 31)
     ]
     short, long = io.StringIO(), io.StringIO()
     draw_wanted(
@@ -527,6 +533,7 @@ def test_of_many_drifts_the_first_are_shown_unless_everything_is_asked_for() -> 
 
     assert short.getvalue().count("drift: ") == 20 and long.getvalue().count("drift: ") == 30
     assert "forged: x was made by hand and is ignored" in short.getvalue()
+    assert short.getvalue().count("    yolo-fs status\n") == 1
     assert short.getvalue().endswith("10 more drifts: -v shows them\n\n")
 
 

@@ -140,6 +140,7 @@ def test_a_declaration_without_evidence_is_drift(team: Team) -> None:
         ("status", "complete", "running"),
         ("step", "qa", "architecture"),
     ]
+    assert {one["command"] for one in found["drift"]} == {"yolo-fs workflow next --phase 1"}
     assert found["declared_blockers"] == [
         {"phase": "01-auth", "department": "backend", "blocker": "no test database"}
     ]
@@ -194,7 +195,26 @@ def test_settings_in_force_that_history_does_not_have_are_drift(team: Team) -> N
         (".yolo-planning/config.json", "yolo_fs.settle_ms"),
     ]
     assert (found[0]["declared"], found[0]["derived"]) == ("turbo", "fast")
-    assert json.dumps(found)
+    [command] = {one["command"] for one in found}
+    run_in_shell(team, command)
+    assert beside(team)["drift"] == []
+
+
+def test_tests_that_are_written_are_told_the_command_that_commits_them(team: Team) -> None:
+    """What is not written yet is the Tester's turn, which another command names."""
+    team.begin()
+    team.example("test-plan/ok/one_plan.jsonl", "test-plan.jsonl")
+    team.once()
+    team.file("tests/auth/store.test.ts", "it()\n")
+    written, unwritten = beside(team)["drift"]
+    assert unwritten["command"] == "yolo-fs workflow next --phase 1"
+    run_in_shell(team, written["command"])
+    assert beside(team)["drift"] == [unwritten]
+
+
+def run_in_shell(team: Team, command: str) -> None:
+    """Carry out what a message prints, word for word."""
+    subprocess.run(command, shell=True, cwd=team.root, check=True, capture_output=True)
 
 
 def test_the_daemon_s_own_sentinels_are_judged_by_the_configuration_that_it_works_by(

@@ -20,6 +20,7 @@ from yolo_fs.protocol.workflow import (
     ESCALATION_RESOLVED,
     EXECUTION_STATE,
     PHASE_COMPLETE,
+    RED_TESTS,
     STEP_COMPLETE,
     STEP_SKIPPED,
 )
@@ -415,7 +416,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="{dept}test-plan.jsonl",
         subjects=(
             Subject("test({phase}): RED phase tests for plan {plan}"),
-            Subject("test({phase}): RED phase tests"),
+            RED_TESTS,
         ),
         source="document 002, 11-Step Workflow (step 6)",
         body=("lines.integration.PlannedTests",),

@@ -12,6 +12,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.root_cause import root_cause
+from yolo_fs.protocol.workflow import TURN_COMMAND
 from yolo_fs.workspace.planning_tree import phase_spelled
 from yolo_fs.workspace.settings import Settings
 
@@ -79,7 +80,7 @@ def _plans(phases: tuple[Phase, ...], wanted: PlanId, task: str) -> Iterator[Exp
             says += plan.missing[:_MOST_LACKS]
             if named:
                 what = "task" if task else "plan"
-                command = f"yolo-fs workflow next --phase {phase.facts.spelled}"
+                command = TURN_COMMAND.format(phase=phase.facts.spelled)
                 yield Explanation(task or str(wanted), what, tuple(says), command)
 
 
@@ -90,6 +91,6 @@ def _phase(phase: Phase) -> Explanation:
         says.insert(0, phase.progress.next.sentence)
     if cause:
         says.insert(0, cause.sentence)
-    own = f"yolo-fs workflow next --phase {phase.facts.spelled}"
+    own = TURN_COMMAND.format(phase=phase.facts.spelled)
     command = cause.command if cause else own
     return Explanation(str(phase.id), "phase", tuple(dict.fromkeys(says)), command)

@@ -160,6 +160,8 @@ def _show_all(console: Console, gates: Gates) -> None:
         console.print(f"forged: {safe(name)} {FORGED}", style="red")
     for drift in gates.drift:
         console.print(f"drift: {safe(str(drift))}", style="yellow")
+    for command in dict.fromkeys(drift.command for drift in gates.drift):
+        console.print(f"  → {command}")
     console.print(gates.phase.sign_off.sentence)
 
 

@@ -214,23 +214,22 @@ def _in_the_way(
 
 def _wanted_beside(all_notes: Iterable[WorkTreeNotes], most_drifts: int) -> Iterator[ScreenLine]:
     """Yield what the work tree says and history does not."""
-    drifts, listed = list[str](), tuple(all_notes)
-    for notes in listed:
+    drifts = list[tuple[str, str]]()
+    for notes in all_notes:
         place = f"{notes.phase}: " if notes.phase else ""
-        drifts += [f"  ! drift: {place}{drift}" for drift in notes.drifts]
+        drifts += [(f"  ! drift: {place}{drift}", drift.command) for drift in notes.drifts]
         for name in notes.forged:
             yield ScreenLine(f"  ! forged: {place}{name} {FORGED}", "red")
         for department, sentence in notes.blockers:
             yield ScreenLine(f"  ! blocker: {place}{department} reports {sentence}", "yellow")
         for late in notes.handoffs:
             yield ScreenLine(f"  ! overdue: {place}{late}", "yellow")
-    for text in drifts[:most_drifts]:
+    for text, _ in drifts[:most_drifts]:
         yield ScreenLine(text, "yellow")
+    for command in dict.fromkeys(command for _, command in drifts[:most_drifts]):
+        yield ScreenLine(f"    {command}", is_command=True)
     if more := len(drifts[most_drifts:]):
         yield ScreenLine(f"  … {more} more drifts: -v shows them", "dim")
-    for command in dict.fromkeys(each.command for notes in listed for each in notes.drifts):
-        if command:
-            yield ScreenLine(f"    {command}", is_command=True)
 
 
 def _refusal(path: str, verdict: object) -> ScreenLine:

@@ -16,6 +16,7 @@ from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import DepartmentStatus
 from yolo_fs.phase.waits import Wait, name_plan, name_task, plan_named, shown
 from yolo_fs.protocol.roster import AGENT_BY_NAME
+from yolo_fs.protocol.workflow import TURN_COMMAND
 
 MOST_NAMES = 3
 """Names of one level that a sentence has room for."""
@@ -59,7 +60,7 @@ def root_cause(phase: Phase) -> RootCause | None:
     held = {name: _count_held_up(phase, levels) for name, levels in levels_of.items()}
     root = min(roots, key=lambda name: (-held[name], -sum(map(len, levels_of[name])), name))
     does, settles = _find_act_at(phase, root, behind[root])
-    command = settles or f"yolo-fs workflow next --phase {phase.facts.spelled}"
+    command = settles or TURN_COMMAND.format(phase=phase.facts.spelled)
     levels = ([name for name in each if _is_told(name, behind)] for each in levels_of[root])
     blocked = [_listed(level) for level in levels if level]
     link = " This blocks" if does.endswith(("?", "!", ".")) else "; that blocks"

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from shlex import quote
 from typing import Any
 
 from yolo_fs.artifacts.classify import PROJECT_STATE
@@ -26,7 +27,7 @@ from yolo_fs.phase.phase import Phase, Phases
 from yolo_fs.progress.board import Board
 from yolo_fs.progress.departments import Statuses, shown
 from yolo_fs.progress.state_files import forged_sentinels
-from yolo_fs.protocol.workflow import SIGN_OFF_COMMAND
+from yolo_fs.protocol.workflow import RED_TESTS, SIGN_OFF_COMMAND, TURN_COMMAND
 from yolo_fs.schemas.config import Config
 from yolo_fs.states.project import (
     Drift,
@@ -139,13 +140,14 @@ def drift_of_phase(folder: ListedFolder, phase: Phase, declared: Statuses) -> It
 
     `declared`: department → its status file.
     """
+    turns = TURN_COMMAND.format(phase=phase.facts.spelled)
     for department in phase.progress.departments if declared else ():
         if status := declared.get(department.department.value):
-            yield from drift_of_department(department, status)
+            yield from drift_of_department(department, status, turns)
     for name in (".execution-state.json", ".phase-orchestration.json"):
         state = folder.read_json(name)
         if isinstance(state, dict):
-            yield from drift_of_state(name, state)
+            yield from drift_of_state(name, state, turns)
 
 
 def _of_phase(
@@ -156,11 +158,14 @@ def _of_phase(
     missing_tests = facts_reader.derive_from(
         (commit, phase),
         f"{phase.id} tests",
-        lambda: tuple(_find_test_drift(phase, commit, facts_reader)),
+        lambda: tuple(_find_missing_tests(phase, commit, facts_reader)),
     )
     return WorkTreeNotes(
         str(phase.id),
-        (*drift_of_phase(folder, phase, declared), *missing_tests),
+        (
+            *drift_of_phase(folder, phase, declared),
+            *_find_test_drift(root, phase, missing_tests),
+        ),
         forged_sentinels(folder, phase, facts_reader),
         tuple(
             (department, str(blocker))
@@ -170,14 +175,20 @@ def _of_phase(
     )
 
 
+_COMMITS_CONFIG = f'git commit -m "chore(config): settings in force" {CONFIG}'
+
+
 def _find_config_drift(committed: Config | None, in_force: Config) -> Iterator[Drift]:
-    """Yield the settings in force that history lacks, so that it cannot tell who worked by them."""
+    """Yield the settings in force that history lacks, so that it cannot tell who worked by them.
+
+    A person who did not want them takes the file back instead of committing it.
+    """
     if committed is None or committed == in_force:
         return
     proved = dict(_flatten_settings(to_json(committed)))
     for key, value in _flatten_settings(to_json(in_force)):
         if value != proved.get(key):
-            yield Drift(CONFIG, key, value, proved.get(key))
+            yield Drift(CONFIG, key, value, proved.get(key), _COMMITS_CONFIG)
 
 
 def _flatten_settings(settings: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
@@ -238,10 +249,26 @@ def _find_named_tests(facts: PhaseFacts) -> tuple[tuple[str, tuple[str, ...]], .
     )
 
 
-def _find_test_drift(
+def _find_missing_tests(
     phase: Phase, commit: str | None, facts_reader: FactsReader
-) -> Iterator[Drift]:
-    """Yield the test files that a test plan names and nobody has committed."""
+) -> Iterator[tuple[str, str]]:
+    """Yield each test file that nobody has committed, after the test plan that names it."""
     for name, paths in phase.facts.ask(_find_named_tests):
-        for path in facts_reader.absent_at(commit, paths):
-            yield Drift(name, path, "written", "not committed")
+        yield from ((name, path) for path in facts_reader.absent_at(commit, paths))
+
+
+def _find_test_drift(
+    root: str, phase: Phase, missing_tests: Sequence[tuple[str, str]]
+) -> Iterator[Drift]:
+    """Yield the drift of each test file that nobody has committed.
+
+    One command commits all that are written; for the others, it names who writes them.
+    """
+    written = {path for _, path in missing_tests if os.path.isfile(os.path.join(root, path))}
+    named = " ".join(quote(path) for path in sorted(written))
+    subject = RED_TESTS.render(phase=phase.id.number)
+    commits = f'git add -- {named} && git commit -m "{subject}" -- {named}'
+    turns = TURN_COMMAND.format(phase=phase.facts.spelled)
+    for plan, path in missing_tests:
+        command = commits if path in written else turns
+        yield Drift(plan, path, "written", "not committed", command)

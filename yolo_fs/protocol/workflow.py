@@ -97,8 +97,11 @@ STEP_COMPLETE = Subject("chore(state): {step} complete phase {N}")
 STEP_SKIPPED = Subject("chore(state): {step} skipped phase {N}")
 EXECUTION_STATE = Subject("chore(state): execution state phase {N}")
 PHASE_COMPLETE = Subject("chore(state): phase {N} complete")
+RED_TESTS = Subject("test({phase}): RED phase tests")
 SIGN_OFF_COMMAND = "yolo-fs phase sign-off {phase}"
 """What carries step 11 out: no file of it is written by hand."""
+TURN_COMMAND = "yolo-fs workflow next --phase {phase}"
+"""What names the next agent of a phase, and what each step lacks."""
 ESCALATION_RECEIVED = Subject("chore(state): escalation received phase {N}")
 ESCALATION_RESOLVED = Subject("chore(state): escalation resolved phase {N}")
 
@@ -209,7 +212,7 @@ STEPS = (
         inputs=("enriched plan (ts fields)",),
         outputs=("test files", "test-plan.jsonl"),
         commits=(
-            Subject("test({phase}): RED phase tests"),
+            RED_TESTS,
             Subject("test({phase}): RED phase tests for plan {plan}"),
         ),
         entry=(EntryGate.SPECS,),

@@ -199,7 +199,7 @@ class _Look:
         for notes in notes_of_work_tree(team_board, facts_reader, lives):
             place = f"{notes.phase}: " if notes.phase else ""
             yield from (f"{place}{each}" for each in notes.drifts)
-            commands = dict.fromkeys(each.command for each in notes.drifts if each.command)
+            commands = dict.fromkeys(drift.command for drift in notes.drifts)
             yield from (f"{place}run: {command}" for command in commands)
             yield from (f"{place}{name} {FORGED}" for name in notes.forged)
             yield from (f"{place}{missing}" for missing in notes.handoffs if place)

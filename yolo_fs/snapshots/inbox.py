@@ -23,6 +23,7 @@ from yolo_fs.escalation_service.moves import Escalations
 from yolo_fs.escalations.log import LOG, EscalationProgress, act_of
 from yolo_fs.progress.board import Board, PhaseBoard
 from yolo_fs.protocol.departments import Role
+from yolo_fs.protocol.workflow import TURN_COMMAND
 from yolo_fs.reports.status import Candidate, CandidateState, Report
 from yolo_fs.system.database import is_proved
 from yolo_fs.system.files import stamp_at
@@ -195,7 +196,7 @@ def _item_for_escalation(escalation: EscalationProgress) -> InboxItem:
 
 
 def _acts(phase: PhaseBoard) -> Iterator[InboxItem]:
-    own = f"yolo-fs workflow next --phase {phase.facts.spelled}"
+    own = TURN_COMMAND.format(phase=phase.facts.spelled)
     for act in phase.acts:
         turn = act.turn
         if act.is_of_person and turn.inputs != (LOG,):

@@ -336,8 +336,8 @@ class Drift:
     key: str
     declared: object
     derived: object
-    command: str = ""
-    """Command that takes it back, or names what it lacks; empty where none is known."""
+    command: str
+    """Command that takes it back, proves it, or names what it lacks."""
 
     def __str__(self) -> str:
         return (
@@ -438,23 +438,29 @@ def declarations(before: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[
     }
 
 
-def drift_of_department(progress: DepartmentStatus, status: Mapping[str, Any]) -> Iterator[Drift]:
+def drift_of_department(
+    progress: DepartmentStatus, status: Mapping[str, Any], command: str
+) -> Iterator[Drift]:
     """Yield where a department's status file disagrees with the evidence, whoever wrote it.
 
-    A declared failure is a judgement, which no evidence can contradict.
+    A declared failure is a judgement, which no evidence can contradict. `command`: what names the
+    evidence that is lacking.
     """
     derived = derived_status(progress)
     written = {key: status[key] for key in DECLARABLE if key in status}
     for key, value in (written | declarations(status, derived)).items():
         if value != derived[key] and not (key == "status" and value == "failed"):
-            yield Drift(progress.department.value, key, value, derived[key])
+            yield Drift(progress.department.value, key, value, derived[key], command)
 
 
-def drift_of_state(where: str, state: Mapping[str, Any]) -> Iterator[Drift]:
-    """Yield what a state file of ours declares beside what it derives (see `sealed`)."""
+def drift_of_state(where: str, state: Mapping[str, Any], command: str) -> Iterator[Drift]:
+    """Yield what a state file of ours declares beside what it derives (see `sealed`).
+
+    `command`: what names the evidence that is lacking.
+    """
     declared = state.get("declared")
     for key, value in declared.items() if isinstance(declared, dict) else ():
-        yield Drift(where, key, value, _status_in(state, key))
+        yield Drift(where, key, value, _status_in(state, key), command)
 
 
 def _status_in(state: Mapping[str, Any], key: str) -> object:
