@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_inbox import NAME, asks_the_user, said
+from tests.cli.test_inbox import NAME, WORDS, asks_the_user, said
 from tests.support.teams import Team, planned_team
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Exit
@@ -68,3 +68,21 @@ def test_a_closed_gate_names_first_what_most_of_the_phase_waits_for(
     first, command, *_ = capsys.readouterr().out.splitlines()
     assert first.startswith(f"root cause: waiting for user, who answers {NAME}")
     assert command == f"  → yolo-fs answer {NAME} CHOICE"
+
+
+def test_whoever_is_waited_for_is_told_in_the_same_words_everywhere(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = ("-C", str(team.root), "-q")
+    run(["escalate", "open", *at, "--task", "01-01/T1", "--reason", "Which colour?", *WORDS])
+    team.once()
+    told = {}
+    for command in ("status", "gate why all-depts"):
+        capsys.readouterr()
+        run([*command.split(), "-C", str(team.root)])
+        told[command] = " ".join(capsys.readouterr().out.split())
+    words = f"waiting for senior, who answers {NAME}"
+    assert {command: text.count(words) for command, text in told.items()} == {
+        "status": 3,
+        "gate why all-depts": 1,
+    }

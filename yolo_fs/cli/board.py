@@ -20,7 +20,7 @@ from yolo_fs.cli.reply import Cell, columns_that_fit, draw_columns
 from yolo_fs.company.overview import CompanyNow
 from yolo_fs.core.reasons import counted, safe, shortened
 from yolo_fs.core.timestamps import local
-from yolo_fs.escalations.log import EscalationProgress, act_of
+from yolo_fs.escalations.log import EscalationProgress, act_of, waiting_for
 from yolo_fs.evidence.plan_status import PlanStanding, PlanStatus
 from yolo_fs.phase.progress import (
     DepartmentStatus,
@@ -222,8 +222,8 @@ def _draw_phase(console: Console, phase: PhaseBoard, *, verbose: bool) -> None:
 def _draw_escalation(console: Console, escalation: EscalationProgress) -> None:
     line = f"  escalation {escalation.id}: resolved; {escalation.decision}"
     if escalation.is_open:
-        since, does = local(escalation.since), act_of(escalation)[0]
-        line = f"  escalation {escalation.id}: with {escalation.agent} since {since}, who {does}"
+        wait = waiting_for(escalation.agent, act_of(escalation)[0])
+        line = f"  escalation {escalation.id}: since {local(escalation.since)} {wait}"
     console.print(safe(line, 500), style="yellow")
 
 

@@ -23,7 +23,7 @@ from yolo_fs.cli.reply import Reply, build_rich_console, console_for
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import safe
 from yolo_fs.core.timestamps import local
-from yolo_fs.escalations.log import act_of
+from yolo_fs.escalations.log import act_of, waiting_for
 from yolo_fs.git.repository import Repository
 from yolo_fs.phase.gate_status import GateStatus
 from yolo_fs.phase.progress import DepartmentStatus
@@ -195,7 +195,7 @@ def _in_the_way(
         for escalation in phase.escalations:
             if escalation.is_open and escalation.holder is not Role.USER:
                 does, command = act_of(escalation)
-                yield ScreenLine(f"  ! waiting for {escalation.agent}, who {does}", "yellow")
+                yield ScreenLine(f"  ! {waiting_for(escalation.agent, does)}", "yellow")
                 if command:
                     yield ScreenLine(f"    {command}", is_command=True)
     yield from _wanted_beside(seen.beside, most_drifts)

@@ -380,6 +380,11 @@ def act_of(escalation: EscalationProgress) -> tuple[str, str]:
     return f"answers {escalation.id}{choice}: {safe(escalation.question, 200)}", decide
 
 
+def waiting_for(agent: str, deed: str) -> str:
+    """Return the words for a wait: the agent it is for, and what that agent does to end it."""
+    return f"waiting for {agent}, who {deed}"
+
+
 def as_json(escalation: EscalationProgress) -> dict[str, Any]:
     """Return an escalation with all of its stations."""
     return {

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from yolo_fs.core.ids import EscalationId, TaskRef
 from yolo_fs.core.reasons import safe
-from yolo_fs.escalations.log import act_of
+from yolo_fs.escalations.log import act_of, waiting_for
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import DepartmentStatus
 from yolo_fs.phase.waits import Wait, name_plan, name_task, plan_named, shown
@@ -115,11 +115,11 @@ def _find_act_at(phase: Phase, root: str, waits: Iterable[Wait]) -> tuple[str, s
     for escalation in phase.escalations:
         if escalation.is_open and (str(escalation.id) in names or str(escalation.id) == root):
             does, command = act_of(escalation)
-            return f"waiting for {escalation.agent}, who {does}", command
+            return waiting_for(escalation.agent, does), command
     for department in phase.progress.departments:
         if department.next and root in _names_of(phase, department):
             turn = department.next
-            return f"waiting for {turn.agent}, who {turn.deed}", turn.command
+            return waiting_for(turn.agent, turn.deed), turn.command
     gate = next((candidate for candidate in phase.gates if f"gate:{candidate.name}" == root), None)
     if gate and gate.missing:
         return f"{shown(root)} lacks {gate.missing[0].what}", gate.missing[0].command
