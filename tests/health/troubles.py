@@ -10,10 +10,11 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -211,6 +212,23 @@ def daemon_dead(ground: Ground) -> Iterator[str]:
     ground.daemon.kill()
     yield "yolo-fs start"
     ground.begin()
+
+
+@contextmanager
+def report_is_folder(ground: Ground) -> Iterator[str]:
+    report = ground.own / "health.json"
+    report.unlink()
+    report.mkdir()
+    yield "not_regular"
+    report.rmdir()
+
+
+@contextmanager
+def locked(ground: Ground) -> Iterator[str]:
+    """Another program has the database of claims open, and writes to it."""
+    with closing(sqlite3.connect(ground.own / "state.db", isolation_level=None)) as state:
+        state.execute("begin exclusive")
+        yield "lock_timeout"
 
 
 @contextmanager
@@ -454,6 +472,8 @@ TROUBLES: dict[str, Trouble] = {
     "claims that are damaged": changed(
         "{own}/state.db", lambda _: b"garbage", "unreadable", waits=False
     ),
+    "claims that nobody can write": locked,
+    "a folder in the place of the daemon's report": report_is_folder,
     "a host whose hooks are off": settings(
         lambda text: json.dumps(json.loads(text) | {"disableAllHooks": True})
     ),

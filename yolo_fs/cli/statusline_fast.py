@@ -52,9 +52,13 @@ def line(start: str) -> str:
     """Return the state of the team of a work tree; empty where yolo_fs is not in use."""
     folder = os.path.realpath(start)
     root = _root(folder)
+    place = root or find_root(folder)
+    try:
+        health = _health(place) if place else {}
+    except OSError:  # the report is a folder, a link, or of somebody else
+        return f"yolo-fs: {_in_the_way(['not_regular'])}"
     if not root:
-        return _line_without_tree(find_root(folder))
-    health = _health(root)
+        return _line_without_tree(health)
     if not _is_alive(health):
         headline = str(health.get("headline"))
         if headline != f"{_latest_phase(root)} complete":
@@ -74,9 +78,8 @@ def line(start: str) -> str:
     return _printable(f"yolo-fs: {' | '.join((*before, headline, *after))}")
 
 
-def _line_without_tree(root: str) -> str:
+def _line_without_tree(health: dict[str, Any]) -> str:
     """Return what is in the way where a daemon runs and the planning tree is gone; else nothing."""
-    health = _health(root) if root else {}
     reasons = _reasons_in_the_way(health) if _is_alive(health) else []
     return _printable(f"yolo-fs: {_in_the_way(reasons)}") if reasons else ""
 

@@ -279,6 +279,12 @@ def state_path(repository: Repository) -> str:
     return os.path.join(repository.own_dir, STATE)
 
 
+_LONGEST_WRITE_MS = 1000
+"""Milliseconds after which a database that another process writes to counts as locked. We write to
+it for a few.
+"""
+
+
 def _find_state_damage(repository: Repository) -> Damaged | None:
     place = state_path(repository)
     if not is_odd(place) and any(
@@ -294,6 +300,9 @@ def _find_state_damage(repository: Repository) -> Damaged | None:
             ((verdict, *_), *_) = state.rows("pragma integrity_check")
             if verdict != "ok":
                 return Damaged(Reason.UNREADABLE, str(verdict))
+            state.rows(f"pragma busy_timeout = {_LONGEST_WRITE_MS}")
+            with state.writing():
+                pass
         contents = (note.read(repository) for note in NOTES)
         return next((each for each in contents if isinstance(each, Damaged)), None)
     except RefusedError as refusal:
