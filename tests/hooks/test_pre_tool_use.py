@@ -337,3 +337,43 @@ def test_a_message_within_a_department_goes_to_whom_one_may_contact(
     answer, _, code = hook_fast.answer(json.dumps(told).encode())
     said = answer.get("hookSpecificOutput", {}).get("permissionDecisionReason", "")
     assert (code, bool(said)) == (0, is_denied), said
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        CLAIM.replace("task_claim", "TaskClaim"),
+        CLAIM.replace('"type"', '"messageType"'),
+        f"```json\n{CLAIM}```",
+        CLAIM.rstrip().removesuffix("}") + ",}",
+    ],
+)
+def test_a_message_whose_form_is_wrong_is_told_as_it_has_to_be(team: Team, spelled: str) -> None:
+    corrected = refusal_of_message_to_lead(team, spelled).partition("\nInstead: send ")[2]
+    assert json.loads(corrected) == json.loads(CLAIM)
+    assert refusal_of_message_to_lead(team, corrected) == ""
+
+
+def test_a_message_that_lacks_values_is_told_all_of_them(team: Team) -> None:
+    said = refusal_of_message_to_lead(team, '{"type":"TASK_CLAIM","task_id":"T3"}')
+    assert "\nInstead: mend the task_claim, then send it:\n- " in said
+    assert all(key in said for key in ("plan_id", "files", "claimed_at"))
+
+
+@pytest.mark.parametrize("text", ["which port?", "{", "[]", BLOCKER, '{"type":["task_claim"]}'])
+def test_what_no_other_form_would_allow_is_told_whom_to_ask(team: Team, text: str) -> None:
+    assert "\nInstead: ask " in refusal_of_message_to_lead(team, text)
+
+
+def refusal_of_message_to_lead(team: Team, content: str) -> str:
+    """Return why a Dev's message to the Lead is refused; empty where it is not."""
+    told = {
+        "hook_event_name": "PreToolUse",
+        "agent_type": "yolo-dev",
+        "tool_name": "SendMessage",
+        "cwd": str(team.root),
+        "tool_input": {"recipient": "lead", "content": content},
+    }
+    answer, _, code = hook_fast.answer(json.dumps(told).encode())
+    assert code == 0
+    return str(answer.get("hookSpecificOutput", {}).get("permissionDecisionReason", ""))

@@ -6,6 +6,7 @@ cannot bypass a rule.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from functools import cached_property
@@ -35,8 +36,9 @@ from yolo_fs.authority.actors import (
 from yolo_fs.authority.authority import decisions_out_of_lane, may_decide, may_use
 from yolo_fs.authority.guarded import Guarded, guarded
 from yolo_fs.authority.own_verbs import refuse_verb
+from yolo_fs.core.credentials import redact
 from yolo_fs.core.ids import PlanId
-from yolo_fs.core.reasons import Finding, Reason, YoloError, safe
+from yolo_fs.core.reasons import Finding, Reason, YoloError, errors, safe, shortened
 from yolo_fs.evidence.facts import PhaseFacts, Plan, WorkflowOptions, paths_in, plans_of
 from yolo_fs.evidence.plan_status import PlanStanding, plan_progress
 from yolo_fs.git.repository import Repository
@@ -44,11 +46,16 @@ from yolo_fs.protocol.departments import Dept, Mode
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.protocol.verbs import OWN_VERB_BY_NAME
 from yolo_fs.schemas.config import Config, Policy
+from yolo_fs.system.readers import read_object
 from yolo_fs.workspace.planning_tree import RUNNING
 from yolo_fs.workspace.settings import Settings, load_in_force
 
 if TYPE_CHECKING:
+    from yolo_fs.checking.envelopes import ParsedMessage
     from yolo_fs.history.facts_reader import FactsReader
+
+_MOST_FAULTS = 20
+"""Faults of one message that are named."""
 
 
 class Access:
@@ -101,12 +108,41 @@ class Access:
         answer = may_contact(sender, receiver)
         if answer.allowed or not message.lstrip().startswith("{"):
             return self._at_work(actor, answer)
+        kind = self._parse(message.encode("utf-8", "replace")).type
+        return self.send(sender, receiver, kind) if kind else self._at_work(actor, answer)
+
+    def advise_on_message(self, actor: Actor, name: str, message: str) -> str:
+        """Return how a refused message has to be so that it may go to `name`: its corrected JSON,
+        else what is wrong with it. Empty where another form would not help.
+
+        Raises:
+            YoloError: UNKNOWN_NAME.
+        """
+        from yolo_fs.artifacts.catalogue import ANY_MESSAGE
+        from yolo_fs.artifacts.repair import mended
+        from yolo_fs.schemas.messages.catalogue import type_meant_by
+
+        data = message.encode("utf-8", "replace")
+        data = mended(data, ANY_MESSAGE) or data
+        records = read_object(data, "", self._settings_in_force.limits).records
+        kind = type_meant_by(records[0].value) if records else ""
+        if not kind or not self.send(actor, meant_by(actor, name), kind).allowed:
+            return ""
+        if wrong := errors(self._parse(data).findings):
+            faults = shortened([str(finding) for finding in wrong], _MOST_FAULTS, between="\n- ")
+            return f"mend the {kind}, then send it:\n- {faults}"
+        text = json.dumps(records[0].value, ensure_ascii=False)
+        return f"send {text}" if redact(text) == text else ""
+
+    def _parse(self, data: bytes) -> ParsedMessage:
         from yolo_fs.checking.envelopes import parse_message
 
-        settings = self._settings or Settings(Config(), Policy())
-        data = message.encode("utf-8", "replace")
-        kind = parse_message(data, "", settings.limits, settings.mode, self._options).type
-        return self.send(sender, receiver, kind) if kind else self._at_work(actor, answer)
+        settings = self._settings_in_force
+        return parse_message(data, "", settings.limits, settings.mode, self._options)
+
+    @property
+    def _settings_in_force(self) -> Settings:
+        return self._settings or Settings(Config(), Policy())
 
     def send(self, sender: Actor, receiver: Actor, kind: str) -> AccessDecision:
         """Return whether a message of a known type may go from one to the other."""

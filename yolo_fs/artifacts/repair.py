@@ -16,12 +16,12 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from yolo_fs.artifacts.catalogue import Kind, artifact_of
+from yolo_fs.artifacts.catalogue import ANY_MESSAGE, Kind, artifact_of
 from yolo_fs.artifacts.corrections import Correction, corrected, unwrapped
 from yolo_fs.artifacts.table import Artifact
 from yolo_fs.schemas.base import Shape, fields_of, is_whole
 from yolo_fs.schemas.layout import Format
-from yolo_fs.schemas.messages.catalogue import MESSAGES
+from yolo_fs.schemas.messages.catalogue import MESSAGES, with_own_type
 
 MAX_BYTES = 1 << 20
 """Larger files are not repaired: their diff would be of no use."""
@@ -331,6 +331,8 @@ def _drop_copies(lines: Sequence[str], kind: Kind) -> list[str]:
 
 def _mend_records(texts: Sequence[str], kind: Kind, by: Correction | None) -> list[str]:
     texts = [_strip_trailing_commas(text) for text in texts]
+    if kind is ANY_MESSAGE:
+        texts = [_name_type(text) for text in texts]
     records = [_record(text) for text in texts]
     first = records[0] or {}
     artifact = artifact_of(kind)
@@ -347,6 +349,13 @@ def _mend_records(texts: Sequence[str], kind: Kind, by: Correction | None) -> li
         _renamed(text, _former_keys_of(kind, position, record, first)) if record else text
         for position, (text, record) in enumerate(zip(texts, records, strict=True))
     ]
+
+
+def _name_type(text: str) -> str:
+    """Return a message with its type as the catalogue spells it."""
+    record = _record(text) or {}
+    fresh = with_own_type(record)
+    return text if fresh == record or _repeats_a_key(text) else _spread_like(text, fresh)
 
 
 def _corrected(text: str, record: dict[str, Any], shape: type[Shape] | None, by: Correction) -> str:

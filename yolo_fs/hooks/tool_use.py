@@ -500,13 +500,17 @@ class Guard:
     def _refuse_message(self) -> str:
         """Refuse a message to an agent that this one may not write to."""
         actor, name = self._request.actor, self._request.input.recipient
+        message, access = self._request.input.message, self._request.access
         if actor is None or not name:
             return ""
         try:
-            given = self._request.access.contact(actor, name, self._request.input.message)
+            given = access.contact(actor, name, message)
         except YoloError:  # one of the host's own
             return ""
-        return "" if given.allowed else _format_refusal(given)
+        if given.allowed:
+            return ""
+        instead = access.advise_on_message(actor, name, message)
+        return f"{given.rule}\nInstead: {instead}" if instead else _format_refusal(given)
 
     def _refuse_impersonation(self) -> str:
         """Refuse a tool or a verb that acts in the name of another agent."""

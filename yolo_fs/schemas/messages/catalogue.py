@@ -36,17 +36,15 @@ def read_message(
         if rival := candidate.rival(value):
             return None, (rival,)
     if shape is None:
-        fault, meant = _fault_for_message_type(value), _meant_by(value)
-        more = (
-            check(MESSAGES[meant], {**_without_type(value), "type": meant}, mode) if meant else ()
-        )
+        fault, meant = _fault_for_message_type(value), type_meant_by(value)
+        more = check(MESSAGES[meant], with_own_type(value), mode) if meant else ()
         return None, (fault, *(more[1] if more else ()))
     message, faults = check(shape, value, mode)
     return cast("Message | None", message), faults
 
 
 def _fault_for_message_type(value: Mapping[str, Any]) -> Fault:
-    expected = _meant_by(value) or _nearest(value)
+    expected = type_meant_by(value) or _nearest(value)
     if "type" not in value:
         other = next((key for key in value if key not in _without_type(value)), "")
         beside = f", but {other!r} is there" if other else ""
@@ -71,8 +69,14 @@ def _without_type(value: Mapping[str, Any]) -> dict[str, Any]:
 _OF_THE_TYPE = ("type", "messagetype", "msgtype")
 
 
-def _meant_by(value: Mapping[str, Any]) -> str:
-    """Return the type that a message names in another spelling; empty for none."""
+def with_own_type(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message under its type as the catalogue spells it, if it names one at all."""
+    meant = type_meant_by(value)
+    return {"type": meant, **_without_type(value)} if meant else dict(value)
+
+
+def type_meant_by(value: Mapping[str, Any]) -> str:
+    """Return the type that a message names, in whatever spelling; empty for none."""
     kept = _without_type(value)
     named = [item for key, item in value.items() if key not in kept and isinstance(item, str)]
     letters = {spelling_of(name): name for name in MESSAGES}
