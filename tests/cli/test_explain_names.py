@@ -86,3 +86,13 @@ def test_whoever_is_waited_for_is_told_in_the_same_words_everywhere(
         "status": 3,
         "gate why all-depts": 1,
     }
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"), [("all_dept", "all-depts"), ("ux-securty", "ux-security")]
+)
+def test_a_name_that_is_meant_is_told_as_every_command_spells_it(
+    team: Team, capsys: pytest.CaptureFixture[str], written: str, meant: str
+) -> None:
+    assert run(["explain", "-C", str(team.root), written]) == Exit.USAGE
+    assert f"Did you mean {meant}" in capsys.readouterr().err

@@ -308,7 +308,7 @@ def test_every_name_of_the_protocol_is_explained_even_without_a_repository(
     ("words", "meant"),
     [
         ("explain detachd_head", "detached_head"), ("explain critc", "critic"),
-        ("explain all-dept", "all_depts"), ("may critc write x", "critic"),
+        ("explain all-dept", "all-depts"), ("may critc write x", "critic"),
         ("gate why al-depts", "all-depts"), ("workflow check critiqe", "critique"),
         ("new critiqe", "critique"), ("company show yolo-critc", "critic"),
         ("gate list --phase 01-uth", "01-auth"),

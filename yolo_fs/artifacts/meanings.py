@@ -41,7 +41,8 @@ def meanings_of(name: str) -> tuple[Meaning, ...]:
 
 def alike(name: str) -> list[str]:
     """Return the names of the protocol that are spelled like this one, the most similar first."""
-    return get_close_matches(_folded(name), sorted(set(map(_folded, _names()))), 3, 0.7)
+    names = {_folded(known): known for known in _names()}
+    return [names[each] for each in get_close_matches(_folded(name), sorted(names), 3, 0.7)]
 
 
 def _names() -> Iterator[str]:
