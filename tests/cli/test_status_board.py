@@ -112,7 +112,9 @@ def test_a_committed_file_that_a_person_deleted_is_told_and_is_no_error(team: Te
     assert ", 1 deleted from the work tree" in screen.file.getvalue()
 
 
-def test_a_pipe_gets_the_first_of_many_refused_files_twice_and_the_others_once(team: Team) -> None:
+def test_a_pipe_gets_the_first_of_many_refused_files_twice_and_the_others_counted(
+    team: Team,
+) -> None:
     team.begin()
     for number in range(1, 99):
         team.artifact(f"01-{number:02}.plan.jsonl", "{}\n")
@@ -120,9 +122,13 @@ def test_a_pipe_gets_the_first_of_many_refused_files_twice_and_the_others_once(t
     text = said(team)
     head, _, below = text.partition("\nphase 01-auth")
     assert len(re.findall(r"(?m)^  x 01-", head)) == 20
-    assert "  … 78 more, which are below\n" in head
-    assert len(re.findall(r"(?m)^  \S+/01-\d\d\.plan\.jsonl: ", below)) == 98
-    assert len(re.findall(r"(?m)^  x 01-", said(team, "-v"))) == 98
+    assert "  … 78 more, which are counted below\n" in head
+    listed = r"(?m)^  \S+/01-\d\d\.plan\.jsonl: "
+    assert len(re.findall(listed, below)) == 20
+    assert "\n  … 78 more (-v shows each): 78 wrong_line_count\n" in below
+    whole = said(team, "-v")
+    assert len(re.findall(r"(?m)^  x 01-", whole)) == len(re.findall(listed, whole)) == 98
+    assert "more (-v" not in whole
 
 
 def test_a_phase_that_is_made_and_has_no_file_yet_is_told_beside_the_others(team: Team) -> None:

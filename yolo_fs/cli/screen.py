@@ -104,7 +104,7 @@ def draw_wanted(console: Console, seen: PresentSnapshot, *, verbose: bool) -> No
         console.print(part.heading.text, style=part.heading.style)
         lines, more = part.lines, len(part.lines) - MANY
         if part.is_listed_below and more > 0 and not verbose:
-            lines = [*lines[:MANY], ScreenLine(f"  … {more} more, which are below", "dim")]
+            lines = [*lines[:MANY], ScreenLine(f"  … {more} more, which are counted below", "dim")]
         for line in lines:
             length = COMMAND_LENGTH if line.is_command else 600
             console.print(safe(line.text, length), style=line.style, soft_wrap=True)

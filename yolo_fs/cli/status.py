@@ -15,6 +15,7 @@ import click
 from yolo_fs.artifacts.decide import reason_and_findings
 from yolo_fs.cli.board import (
     LARGE,
+    MANY,
     beginning,
     draw_agents,
     draw_board,
@@ -198,7 +199,8 @@ def show(console: Console, report: Report, *, verbose: bool) -> None:
     _show_head(console, report)
     _show_phases(console, report, verbose=verbose)
     for standing in _UNSETTLED:
-        _show_candidates(console, report.root, standing, report.with_standing(standing))
+        candidates = report.with_standing(standing)
+        _show_candidates(console, report.root, standing, candidates, verbose=verbose)
     _show_deleted(console, report.deleted)
     _show_autofixed(console, report)
     _show_kept(console, report.kept)
@@ -298,18 +300,28 @@ def _show_phases(console: Console, report: Report, *, verbose: bool) -> None:
 
 
 def _show_candidates(
-    console: Console, root: str, standing: CandidateState, candidates: Sequence[Candidate]
+    console: Console,
+    root: str,
+    standing: CandidateState,
+    candidates: Sequence[Candidate],
+    *,
+    verbose: bool,
 ) -> None:
     if not candidates:
         return
     console.print(f"\n{standing.value.capitalize()}", style=f"bold {_COLOUR[standing]}")
-    for candidate in candidates:
+    shown = len(candidates) if verbose else MANY
+    for candidate in candidates[:shown]:
         reason, findings = reason_and_findings(candidate.verdict)
         console.print(f"  {safe(candidate.path)}: {reason.value}", soft_wrap=True)
         for finding in findings:
             place = finding.place_in_file or "file"
             sentence = f"    {place}: {finding.reason.value}: {finding.why}"
             console.print(sentence, soft_wrap=True)
+    if others := candidates[shown:]:
+        reasons = Counter(reason_and_findings(each.verdict)[0].value for each in others)
+        counts = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+        console.print(f"  … {len(others)} more (-v shows each): {counts}", style="dim")
     if standing is CandidateState.REJECTED:
         from yolo_fs.checking.fix import fixable_in  # checks anew what is refused
 
