@@ -303,13 +303,13 @@ def disk_full(ground: Ground) -> Iterator[str]:
 
 
 def unwritable(place: str, reason: str) -> Trouble:
-    """A folder in which nobody can write, whoever they are."""
+    """A file, or a folder, that nobody can write to, whoever they are."""
 
     @contextmanager
     def put(ground: Ground) -> Iterator[str]:
-        folder = str(ground.git_dir / place)
-        done_by_root("chattr", "+i", folder)
-        unlock = ["chattr", "-i", folder]
+        path = str(ground.git_dir / place)
+        done_by_root("chattr", "+i", path)
+        unlock = ["chattr", "-i", path]
         ground.ends.callback(subprocess.run, unlock, check=True)
         ground.writes()
         yield reason
@@ -472,7 +472,8 @@ TROUBLES: dict[str, Trouble] = {
     "claims that are damaged": changed(
         "{own}/state.db", lambda _: b"garbage", "unreadable", waits=False
     ),
-    "claims that nobody can write": locked,
+    "claims that another program has locked": locked,
+    "claims that cannot be written": unwritable("yolo-fs/state.db", "storage_failed"),
     "a folder in the place of the daemon's report": report_is_folder,
     "a host whose hooks are off": settings(
         lambda text: json.dumps(json.loads(text) | {"disableAllHooks": True})
