@@ -20,6 +20,7 @@ from yolo_fs.progress.gate_wait import GateWaitResult
 from yolo_fs.progress.gate_wait import wait as wait_for
 from yolo_fs.progress.gates import Gates, gates_at
 from yolo_fs.progress.workflow import spelled_or_at_work
+from yolo_fs.snapshots.inbox import COMMAND_LENGTH
 from yolo_fs.workspace.settings import Settings, load
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def _show_all(console: Console, gates: Gates) -> None:
     for drift in gates.drift:
         console.print(f"drift: {safe(str(drift))}", style="yellow")
     for command in dict.fromkeys(drift.command for drift in gates.drift):
-        console.print(f"  → {command}")
+        console.print(f"  → {safe(command, COMMAND_LENGTH)}")
     console.print(gates.phase.sign_off.sentence)
 
 
