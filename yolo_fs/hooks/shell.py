@@ -38,6 +38,8 @@ _BLANKS = re.compile(r"(?:[ \t\r]|\\\n)+")
 _COMMENT = re.compile(r"#[^\n]*")
 _SEPARATOR = re.compile(r";;&|;&|;;|&&|\|\||\|&|&(?!>)|[;|\n]")
 _SUBSTITUTION = re.compile(r"\$\(|`|[<>]\(")
+_EXPANSION = re.compile(r"\\.|\$[({]|`", re.DOTALL)
+"""What is expanded in a here-document, or a character that is not."""
 _REDIRECTION = re.compile(r"(?:\d+|\{\w+\})?(&>>|&>|<<<|<<-|<<|<>|<&|>&|>>|>\||<(?!\()|>(?!\())")
 _DELIMITER = re.compile(r"[ \t]*((?:'[^']*'|\"[^\"]*\"|\\.|[^\s;&|<>()'\"\\])+)")
 _LITERAL = re.compile(r"[^\s;&|()<>\\'\"$`*?\[{,}]+")
@@ -58,7 +60,7 @@ _C_LETTERS = {
 _PARAMETER = re.compile(r"\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*)|[0-9@*#?$!_-]")
 _SAYS = re.compile(r"\s*(?:echo|printf)\s+([\w./~-]+)\s*")
 """A command whose output is one plain word."""
-_FINDS = re.compile(r"\s*(?:which|command\s+-v|type\s+-[pP])\s+([\w.-]+)\s*")
+_FINDS = re.compile(r"\s*(?:which|command\s+-v|type\s+-\w+)\s+(?:-\S+\s+)*([\w.-]+)\s*")
 """A command whose output is the path of a program."""
 _TILDE = re.compile(r"~([+-])(?=[/\s;&|()<>]|\Z)")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
@@ -158,6 +160,8 @@ def simple_commands(
 class _HereDocument:
     delimiter: str
     is_indented: bool
+    is_quoted: bool
+    """Whether nothing in it is expanded."""
     command: SimpleCommand | None = None
 
 
@@ -275,7 +279,9 @@ class _Reader:
             if delimiter := _DELIMITER.match(self._text, self._at):
                 self._at = delimiter.end()
                 plain = re.sub(r"['\"\\]", "", delimiter[1])
-                parts.documents.append(_HereDocument(plain, operator == "<<-"))
+                parts.documents.append(
+                    _HereDocument(plain, operator == "<<-", plain != delimiter[1])
+                )
             return
         self._skip_blanks()
         words = self._read_word("")
@@ -289,7 +295,8 @@ class _Reader:
 
     def _read_documents(self) -> None:
         """Read the here-documents that begin on the next line."""
-        for document in self._documents:
+        documents, self._documents = self._documents, []
+        for document in documents:
             lines = []
             while self._at < len(self._text):
                 end = self._text.find("\n", self._at)
@@ -300,8 +307,20 @@ class _Reader:
                 lines.append(line)
             if document.command:
                 document.command.text_in = "\n".join(lines)
-        self._documents.clear()
+            if not document.is_quoted:
+                inner = _Reader("\n".join(lines), {}, self._allowance)
+                inner._variables = self._variables
+                inner._read_expansions()
+                self.commands += inner.commands
         self._at = min(self._at, len(self._text))
+
+    def _read_expansions(self) -> None:
+        """Read a text in which quotes mean nothing: only the commands in it are read."""
+        while match := _EXPANSION.search(self._text, self._at):
+            self._at = match.end()
+            if not match[0].startswith("\\"):
+                self._at = match.start()
+                self._read_piece()
 
     def _finish(self, parts: _Parts, is_piped: bool) -> None:
         words = self._strip_keywords(parts.words)

@@ -406,6 +406,8 @@ def _examine_find(program: Program, look: _Look) -> Seen:
         words = tuple(
             Word(UNKNOWN) if "{}" in word.text else word for word in program.arguments[at + 1 : end]
         )
+        if program.name == "fd" and Word(UNKNOWN) not in words:
+            words += (Word(UNKNOWN),)
         inner = replace(program.command, words=words, redirections=())
         run = Program.of(inner)
         reads = reads or (run is not None and run.name not in READS_NOTHING)
