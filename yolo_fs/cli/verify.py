@@ -95,6 +95,6 @@ def _show(
         )
     if held := {fault.finding.path for fault in holding}:
         console.print(
-            f"{counted(len(held), 'artifact')} of the branch cannot be read, or contradicts itself,"
-            " and holds its step"
+            f"{counted(len(held), 'artifact')} of the branch cannot be read or trusted, "
+            + ("and holds its step" if len(held) == 1 else "and hold their steps")
         )
