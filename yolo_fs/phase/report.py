@@ -358,7 +358,7 @@ def _escalations(report: PhaseReport) -> Iterator[Item]:
             )
             begun = iso(escalation.since.timestamp())
             yield (
-                f"{wait.waiter}: {safe(wait.on)} is to answer, since {begun}"
+                f"{wait.waiter}: {safe(wait.on)} has to act, since {begun}"
                 f" ({safe(wait.where)}); blocks {safe(', '.join(blocks)) or 'nothing'}"
                 f"{_question(escalation)}",
                 {
