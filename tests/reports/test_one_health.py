@@ -339,7 +339,9 @@ TROUBLES: dict[str, Trouble] = {
     "a hook with something above ours": a_hook_becomes(
         "above our section", lambda text: text.replace("\n", "\nexit 0\n", 1)
     ),
-    "a hook whose end is gone": a_hook_becomes("has lost its end", lambda text: text[: len(text) * 3 // 4]),
+    "a hook whose end is gone": a_hook_becomes(
+        "has lost its end", lambda text: text[: len(text) * 3 // 4]
+    ),
     "a hook with Windows line ends": a_hook_becomes(
         "commit-msg does not run", lambda text: text.replace("\n", "\r\n")
     ),
