@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.teams import THREE, Team
+from tests.support.teams import EXAMPLES, THREE, Team
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.progress.board import Board, board
@@ -210,6 +210,16 @@ def test_tests_that_are_written_are_told_the_command_that_commits_them(team: Tea
     assert unwritten["command"] == "yolo-fs workflow next --phase 1"
     run_in_shell(team, written["command"])
     assert beside(team)["drift"] == [unwritten]
+
+
+def test_no_command_commits_a_credential_that_a_test_plan_calls_a_test(team: Team) -> None:
+    team.begin()
+    plan = (EXAMPLES / "test-plan/ok/one_plan.jsonl").read_text()
+    team.artifact("test-plan.jsonl", plan.replace("tests/auth/store.test.ts", "tests/.env"))
+    team.once()
+    team.file("tests/.env", "TOKEN=1\n")
+    drift = {one["key"]: one["command"] for one in beside(team)["drift"]}
+    assert drift["tests/.env"] == "yolo-fs workflow next --phase 1"
 
 
 def run_in_shell(team: Team, command: str) -> None:

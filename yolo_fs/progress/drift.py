@@ -15,6 +15,7 @@ from shlex import quote
 from typing import Any
 
 from yolo_fs.artifacts.classify import PROJECT_STATE
+from yolo_fs.authority.access import Target, sealed
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.json_form import to_json
 from yolo_fs.evidence.facts import PhaseFacts, paths_in
@@ -262,9 +263,14 @@ def _find_test_drift(
 ) -> Iterator[Drift]:
     """Yield the drift of each test file that nobody has committed.
 
-    One command commits all that are written; for the others, it names who writes them.
+    One command commits all that are written; for the others, it names who writes them. A test plan
+    may name anything: what no agent may touch, such as a credential, is no test.
     """
-    written = {path for _, path in missing_tests if os.path.isfile(os.path.join(root, path))}
+    written = {
+        path
+        for _, path in missing_tests
+        if os.path.isfile(os.path.join(root, path)) and sealed(Target(path)) is None
+    }
     named = " ".join(quote(path) for path in sorted(written))
     subject = RED_TESTS.render(phase=phase.id.number)
     commits = f'git add -- {named} && git commit -m "{subject}" -- {named}'
