@@ -74,11 +74,13 @@ def hand_up(
 
 def _count_hops(escalation: EscalationProgress | None, to: str) -> int:
     """Return how many levels above its holder somebody is; 0 for who is none of them."""
-    if escalation is None:
-        return 0
-    above = escalation.path[escalation.path.index(escalation.holder) + 1 :]
-    names = [(level.value, name_in(level, escalation.department)) for level in above]
-    return next((at for at, each in enumerate(names, 1) if to in each), 0)
+    hops, level = 0, escalation.above(escalation.holder) if escalation else None
+    while escalation and level:
+        hops += 1
+        if to in (level.value, name_in(level, escalation.department)):
+            return hops
+        level = escalation.above(level)
+    return 0
 
 
 def _known(service: Escalations, root: str, name: EscalationId) -> EscalationProgress:
