@@ -30,6 +30,7 @@ BEYOND_JSON_SCHEMA: Mapping[Reason, str] = {
     Reason.UNKNOWN_REFERENCE: "looks a name up elsewhere in the object",
     Reason.SELF_REFERENCE: "compares a name with a reference",
     Reason.DEPENDENCY_CYCLE: "follows references",
+    Reason.OUT_OF_LANE: "asks for the role of an agent by its name",
     Reason.PATH_ESCAPES: "takes a path apart",
     Reason.BAD_FORMAT: (
         "needs the calendar, or git's rules for branches; a plain pattern is expressed"
