@@ -27,15 +27,9 @@ from yolo_fs.checking.checker import Checker
 from yolo_fs.checking.snapshots import NoTree
 from yolo_fs.core.reasons import Finding, Reason, errors
 from yolo_fs.handoffs.repair import mended_packet
-from yolo_fs.schemas.base import (
-    Form,
-    Shape,
-    fields_of,
-    is_whole,
-    must_say_something,
-    shapes_within,
-)
+from yolo_fs.schemas.base import Form, Shape
 from yolo_fs.schemas.config import Config, Policy
+from yolo_fs.schemas.fields import fields_of, is_whole, must_say_something, shapes_within
 from yolo_fs.schemas.layout import Format
 from yolo_fs.system.front_matter import read_front_matter
 from yolo_fs.workspace.settings import Settings

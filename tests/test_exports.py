@@ -19,7 +19,7 @@ from tests.fuzz import mutations
 from yolo_fs.artifacts.catalogue import Kind, all_kinds, artifact_of, find_kind
 from yolo_fs.artifacts.export import BEYOND_JSON_SCHEMA, field_docs, schemas_of
 from yolo_fs.core.reasons import Fault, Finding, Level, Reason
-from yolo_fs.schemas.base import check
+from yolo_fs.schemas.check import check
 from yolo_fs.schemas.layout import Format, Strictness
 from yolo_fs.system.readers import read_lines, read_object
 

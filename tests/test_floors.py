@@ -37,8 +37,8 @@ PURE_MODULES = (
 """Those of a room that stand beside what touches disk, git or the clock."""
 
 DOORS = {
-    "pydantic": "yolo_fs/schemas/base.py",
-    "pydantic_core": "yolo_fs/schemas/base.py",
+    "pydantic": "yolo_fs/schemas/",
+    "pydantic_core": "yolo_fs/schemas/",
     "git": "yolo_fs/git/runner.py",
     "filelock": "yolo_fs/system/store.py",
     "sqlite3": "yolo_fs/system/database.py",

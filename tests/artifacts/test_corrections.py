@@ -12,7 +12,8 @@ import pytest
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.corrections import Correction, corrected
 from yolo_fs.schemas import lines
-from yolo_fs.schemas.base import Shape, listed_values
+from yolo_fs.schemas.base import Shape
+from yolo_fs.schemas.fields import listed_values
 from yolo_fs.schemas.lines.planning import PlanTask, Summary
 
 HEADER = {"t": "Mention the flag", "mh": {"tr": ["The page names it"], "ar": [], "kl": []}}

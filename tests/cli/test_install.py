@@ -31,8 +31,9 @@ from yolo_fs.install.init import (
     template,
 )
 from yolo_fs.protocol.departments import Dept
-from yolo_fs.schemas.base import check, shape_of
+from yolo_fs.schemas.check import check
 from yolo_fs.schemas.config import Config
+from yolo_fs.schemas.plain_values import shape_of
 
 
 @pytest.fixture

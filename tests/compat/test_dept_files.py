@@ -15,7 +15,7 @@ import pytest
 
 from tests.compat.shim import Done, call
 from yolo_fs.compat import dept_files
-from yolo_fs.schemas.base import check
+from yolo_fs.schemas.check import check
 from yolo_fs.schemas.state import DeptStatus
 from yolo_fs.states.project import DECLARABLE
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.compat.shim import HEADER, SUMMARY, TASK, Done, call, fill, lines
-from yolo_fs.schemas.base import check
+from yolo_fs.schemas.check import check
 from yolo_fs.schemas.state import ExecutionState
 
 STATE = ".execution-state.json"

@@ -29,7 +29,7 @@ from tests.e2e.round_trip import (
 )
 from yolo_fs.cli.main import run
 from yolo_fs.protocol.departments import Mode
-from yolo_fs.schemas.base import check
+from yolo_fs.schemas.check import check
 from yolo_fs.schemas.lines.escalation import EscalationLine
 from yolo_fs.schemas.messages.catalogue import read_message
 from yolo_fs.schemas.state import ExecutionState

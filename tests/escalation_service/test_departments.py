@@ -14,7 +14,7 @@ from yolo_fs.cli.main import run
 from yolo_fs.core.ids import EscalationId
 from yolo_fs.core.reasons import Exit
 from yolo_fs.protocol.departments import WORKING, Department
-from yolo_fs.schemas.base import check
+from yolo_fs.schemas.check import check
 from yolo_fs.schemas.lines.escalation import EscalationLine
 
 PHASE = ".yolo-planning/phases/01-auth"

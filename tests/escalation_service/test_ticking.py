@@ -28,7 +28,7 @@ from yolo_fs.escalations.lines import EscalationRequest
 from yolo_fs.escalations.log import EscalationStage
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.departments import Role
-from yolo_fs.schemas.base import check
+from yolo_fs.schemas.check import check
 from yolo_fs.schemas.lines.escalation import EscalationLine
 from yolo_fs.schemas.messages.catalogue import read_message
 from yolo_fs.system.in_place import appending

@@ -33,7 +33,7 @@ from yolo_fs.escalations.machine import advance
 from yolo_fs.phase.phase import Phase
 from yolo_fs.protocol.departments import Dept, Mode, Role
 from yolo_fs.protocol.roster import role_of
-from yolo_fs.schemas.base import check
+from yolo_fs.schemas.check import check
 from yolo_fs.schemas.config import EscalationRules
 from yolo_fs.schemas.lines.escalation import EscalationLine
 from yolo_fs.schemas.messages.catalogue import read_message

@@ -28,7 +28,7 @@ from yolo_fs.artifacts.table import ARTIFACTS, MergeStrategy, by_kind
 from yolo_fs.artifacts.verdicts import ArtifactPath, PlanFacts, Surroundings
 from yolo_fs.cli import hook_fast
 from yolo_fs.core.reasons import Level, Reason, errors
-from yolo_fs.schemas.base import check
+from yolo_fs.schemas.check import check
 from yolo_fs.schemas.layout import Record, Strictness
 from yolo_fs.system import front_matter, readers, text_checks, toon
 from yolo_fs.team.reconcile import merge_texts

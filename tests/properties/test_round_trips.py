@@ -21,7 +21,7 @@ from yolo_fs.core.reasons import errors
 from yolo_fs.handoffs.packets import as_chat, as_file, from_front_matter, packet_of, read_chat
 from yolo_fs.protocol.handoffs import PACKET_FIELDS
 from yolo_fs.protocol.workflow import SOURCE_FORMAT
-from yolo_fs.schemas.base import check
+from yolo_fs.schemas.check import check
 from yolo_fs.schemas.packet import DirectivePacket, Packet
 from yolo_fs.system.front_matter import read_front_matter
 from yolo_fs.system.toon import read_toon, write_toon

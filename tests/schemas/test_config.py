@@ -14,9 +14,10 @@ import yolo_fs
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Level, Reason
 from yolo_fs.protocol.gates import APPROVAL_GATE_BY_KEY, INTEGRATION_CHECKS
-from yolo_fs.schemas.base import check, shape_of
+from yolo_fs.schemas.check import check
 from yolo_fs.schemas.config import Config, Policy, values_of
 from yolo_fs.schemas.layout import Strictness
+from yolo_fs.schemas.plain_values import shape_of
 
 SHAPE = shape_of(Config)
 EXAMPLES = Path(__file__).parents[2] / "fixtures" / "examples" / "configs" / "config"

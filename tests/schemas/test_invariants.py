@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from yolo_fs.core.reasons import Fault, Grade, Reason
-from yolo_fs.schemas.base import Shape, check
+from yolo_fs.schemas.base import Shape
+from yolo_fs.schemas.check import check
 from yolo_fs.schemas.lines.escalation import EscalationLine
 from yolo_fs.schemas.lines.findings import LoggedDecision
 from yolo_fs.schemas.lines.integration import PlanTests

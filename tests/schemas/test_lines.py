@@ -15,7 +15,8 @@ import pytest
 from yolo_fs.artifacts.table import ARTIFACTS, RUNTIME, Artifact, Naming, by_kind, shape_named
 from yolo_fs.core.reasons import Fault, Grade, Level, Reason
 from yolo_fs.protocol.departments import WORKING
-from yolo_fs.schemas.base import Shape, check
+from yolo_fs.schemas.base import Shape
+from yolo_fs.schemas.check import check
 from yolo_fs.schemas.layout import Format, Strictness
 from yolo_fs.schemas.lines.escalation import EscalationMessageLine
 from yolo_fs.schemas.lines.integration import GateOutput, RivalVerdict

@@ -12,8 +12,10 @@ import pytest
 
 import yolo_fs.schemas
 from yolo_fs.core.reasons import Fault, Reason
-from yolo_fs.schemas.base import Shape, check, shape_of
+from yolo_fs.schemas.base import Shape
+from yolo_fs.schemas.check import check
 from yolo_fs.schemas.config import Config
+from yolo_fs.schemas.plain_values import shape_of
 
 for _module in pkgutil.walk_packages(yolo_fs.schemas.__path__, "yolo_fs.schemas."):
     importlib.import_module(_module.name)

@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from yolo_fs.core.reasons import Level, Reason
-from yolo_fs.schemas.base import Shape, check
+from yolo_fs.schemas.base import Shape
+from yolo_fs.schemas.check import check
 from yolo_fs.schemas.layout import Strictness
 from yolo_fs.schemas.packet import HandoffFile, Packet, read_handoff_json
 

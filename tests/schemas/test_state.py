@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from yolo_fs.core.reasons import Level, Reason
-from yolo_fs.schemas.base import Shape, check
+from yolo_fs.schemas.base import Shape
+from yolo_fs.schemas.check import check
 from yolo_fs.schemas.layout import Strictness
 from yolo_fs.schemas.state import (
     DeptStatus,

@@ -20,7 +20,7 @@ from yolo_fs.evidence.facts import PhaseFacts
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import StepStanding, fold
 from yolo_fs.protocol.workflow import Skip
-from yolo_fs.schemas.base import check
+from yolo_fs.schemas.check import check
 from yolo_fs.schemas.layout import Record
 from yolo_fs.schemas.state import ExecutionState, Orchestration, StateFile
 from yolo_fs.states.execution import next_execution_state

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from yolo_fs.schemas.base import check, shape_of
+from yolo_fs.schemas.check import check
 from yolo_fs.schemas.config import Config, values_of
+from yolo_fs.schemas.plain_values import shape_of
 
 
 def config_from(said: Mapping[str, Any]) -> Config:

@@ -206,7 +206,7 @@ def _one(name: str, shape: str, source: str, file: str, faults: Faults | None = 
 
 def _shaped(shape: str) -> Faults:
     def faults_in(value: Mapping[str, Any], mode: Strictness) -> tuple[Fault, ...]:
-        from yolo_fs.schemas.base import check
+        from yolo_fs.schemas.check import check
 
         return check(shape_named(shape), value, mode)[1]
 

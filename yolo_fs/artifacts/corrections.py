@@ -19,15 +19,8 @@ from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.core.ids import PLAN
 from yolo_fs.core.reasons import Finding, Reason
 from yolo_fs.protocol.departments import WORKING
-from yolo_fs.schemas.base import (
-    FieldInfo,
-    Form,
-    Shape,
-    fields_of,
-    listed_values,
-    shapes_within,
-    spellings_of,
-)
+from yolo_fs.schemas.base import FieldInfo, Form, Shape
+from yolo_fs.schemas.fields import fields_of, listed_values, shapes_within, spellings_of
 from yolo_fs.schemas.layout import Record, spelling_of
 from yolo_fs.schemas.lines.planning import MustHaves, PlanTask, Summary, TurboTask
 from yolo_fs.schemas.lines.quality import Verification, VerificationCheck

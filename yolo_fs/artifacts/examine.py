@@ -127,7 +127,7 @@ def shape_faults(
     artifact: Artifact, records: Sequence[Record], mode: Strictness
 ) -> Iterator[Located]:
     """Yield what is wrong with the number of lines and the shape of each."""
-    from yolo_fs.schemas.base import check
+    from yolo_fs.schemas.check import check
 
     yield from _count_faults(artifact, records)
     for record, shape in artifact.shapes_of(records):
@@ -148,7 +148,7 @@ def _find_message(
     named = value.get("type")
     if not isinstance(named, str) or all(each.reason is not Reason.MISSING_KEY for each in faults):
         return None
-    from yolo_fs.schemas.base import fields_of
+    from yolo_fs.schemas.fields import fields_of
     from yolo_fs.schemas.messages.catalogue import MESSAGES
 
     if named not in MESSAGES or "type" in fields_of(shape):

@@ -17,7 +17,8 @@ from typing import Any
 from yolo_fs.artifacts.catalogue import Kind, LineShape, all_kinds, artifact_of, in_words
 from yolo_fs.artifacts.table import GRADES, Check
 from yolo_fs.core.reasons import Reason
-from yolo_fs.schemas.base import Shape, shapes_in
+from yolo_fs.schemas.base import Shape
+from yolo_fs.schemas.fields import shapes_in
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -19,10 +19,8 @@ from yolo_fs.artifacts.table import Artifact
 from yolo_fs.artifacts.verdicts import ArtifactPath, Located
 from yolo_fs.core.ids import PLAN
 from yolo_fs.core.reasons import Fault, Grade, Reason
-from yolo_fs.schemas.base import (
-    FieldInfo,
-    Form,
-    Shape,
+from yolo_fs.schemas.base import FieldInfo, Form, Shape
+from yolo_fs.schemas.fields import (
     fields_of,
     is_whole,
     listed_values,

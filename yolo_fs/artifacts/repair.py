@@ -19,7 +19,8 @@ from typing import Any
 from yolo_fs.artifacts.catalogue import ANY_MESSAGE, Kind, artifact_of
 from yolo_fs.artifacts.corrections import Correction, corrected, unwrapped
 from yolo_fs.artifacts.table import Artifact
-from yolo_fs.schemas.base import Shape, fields_of, is_whole
+from yolo_fs.schemas.base import Shape
+from yolo_fs.schemas.fields import fields_of, is_whole
 from yolo_fs.schemas.layout import Format
 from yolo_fs.schemas.messages.catalogue import MESSAGES, with_own_type
 

@@ -128,7 +128,7 @@ ARCHITECTURE_SECTIONS = (
 @cache
 def shape_named(name: str) -> type[Shape]:
     """Return a shape by its name below `yolo_fs.schemas`; to import one is slow."""
-    from yolo_fs.schemas.base import shape_of
+    from yolo_fs.schemas.plain_values import shape_of
 
     module, _, own_name = name.rpartition(".")
     return shape_of(getattr(import_module(f"yolo_fs.schemas.{module}"), own_name))
@@ -212,7 +212,7 @@ class Artifact(NamedTuple):
 
     def load(self) -> None:
         """Make its shapes ready now; else the first file of the kind waits for it."""
-        from yolo_fs.schemas.base import check
+        from yolo_fs.schemas.check import check
 
         for shape in self.shapes:
             check(shape, {})
@@ -255,7 +255,7 @@ class Artifact(NamedTuple):
 
     def looks_like_header(self, value: Mapping[str, Any]) -> bool:
         """Return whether an object has more keys of the header than of a line below it."""
-        from yolo_fs.schemas.base import fields_of
+        from yolo_fs.schemas.fields import fields_of
 
         own = [
             fields_of(shape_named(name)).keys() & value.keys()
@@ -277,7 +277,7 @@ class Artifact(NamedTuple):
 
 def required_keys(shape: type[Shape]) -> frozenset[str]:
     """Return the keys that a shape needs."""
-    from yolo_fs.schemas.base import fields_of
+    from yolo_fs.schemas.fields import fields_of
 
     return frozenset(key for key, field in fields_of(shape).items() if field.is_required())
 

@@ -30,7 +30,7 @@ from yolo_fs.handoffs import envelopes
 from yolo_fs.handoffs.envelopes import Sent, mentioned_files, right_name
 from yolo_fs.handoffs.reading import cause_of
 from yolo_fs.handoffs.sessions import Attempt, ProductSession, attempts, faults_among, in_order
-from yolo_fs.schemas.base import check
+from yolo_fs.schemas.check import check
 from yolo_fs.schemas.envelope.envelope import Choice, Choices
 from yolo_fs.schemas.layout import Strictness
 from yolo_fs.schemas.messages.catalogue import read_message

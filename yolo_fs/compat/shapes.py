@@ -18,9 +18,10 @@ from yolo_fs.artifacts.examine import shape_faults
 from yolo_fs.artifacts.table import ARTIFACTS
 from yolo_fs.compat.script_io import Folder, UsageError, json_type, print_verdict, read_object
 from yolo_fs.core.reasons import Fault, Finding, Level, Reason, YoloError, safe
-from yolo_fs.schemas.base import check, shape_of
+from yolo_fs.schemas.check import check
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.layout import Record, Strictness
+from yolo_fs.schemas.plain_values import shape_of
 from yolo_fs.system.readers import read_lines
 
 ROWS = {row.kind: row for row in ARTIFACTS if row.kind in ("plan", "summary", "reqs")}

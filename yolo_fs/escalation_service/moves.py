@@ -215,7 +215,7 @@ def add_line(
     log: Appending, line: Mapping[str, Any], path: str, settings: Settings
 ) -> tuple[Finding, ...]:
     """Append a line if it passes the schema; otherwise return the findings and append nothing."""
-    from yolo_fs.schemas.base import check  # only who writes a line checks one
+    from yolo_fs.schemas.check import check
     from yolo_fs.schemas.lines.escalation import EscalationLine
 
     _, faults = check(EscalationLine, line, settings.mode)

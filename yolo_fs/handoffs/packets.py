@@ -112,7 +112,7 @@ def packet_of(
     """Return the packet, None when it is incomplete, and all of its faults."""
     if written.findings and not written.texts:
         return None, written.findings
-    from yolo_fs.schemas.base import check
+    from yolo_fs.schemas.check import check
     from yolo_fs.schemas.packet import DirectivePacket, Packet
 
     shaped, faults = check(DirectivePacket if written.top else Packet, written.texts, mode)

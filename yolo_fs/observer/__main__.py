@@ -89,8 +89,9 @@ def _import_all() -> None:
     """Import every verb, and build the shapes."""
     from yolo_fs.core.reasons import YoloError
     from yolo_fs.git.runner import load_git_python
-    from yolo_fs.schemas.base import build_shapes, shape_of
+    from yolo_fs.schemas.base import build_shapes
     from yolo_fs.schemas.config import Config
+    from yolo_fs.schemas.plain_values import shape_of
 
     for module in pkgutil.walk_packages(yolo_fs.__path__, "yolo_fs.", lambda _: None):
         if not module.name.endswith("__main__"):

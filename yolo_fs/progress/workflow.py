@@ -263,7 +263,7 @@ def _add_skip(
         "step": step.key,
         "steps": known,
     }  # the commit is called after the step that is named here
-    from yolo_fs.schemas.base import check
+    from yolo_fs.schemas.check import check
     from yolo_fs.schemas.state import ExecutionState
 
     faults = check(ExecutionState, fresh)[1]

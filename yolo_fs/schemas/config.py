@@ -18,9 +18,9 @@ from yolo_fs.protocol.departments import BACKEND_ONLY, WORKING
 from yolo_fs.schemas.names import DepartmentName, Workflow
 
 if TYPE_CHECKING:  # `shape_of` knows these by their names
-    from yolo_fs.schemas.base import (
+    from yolo_fs.schemas.base import Field
+    from yolo_fs.schemas.formats import (
         Count,
-        Field,
         Fraction,
         ModelName,
         OptionalPath,

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from yolo_fs.core.reasons import Fault, Reason
-from yolo_fs.schemas.base import AfterValidator, Field, OneLine, RelativePath, Shape, check, fault
+from yolo_fs.schemas.base import AfterValidator, Field, Shape, fault
+from yolo_fs.schemas.check import check
+from yolo_fs.schemas.formats import OneLine, RelativePath
 
 __all__ = [
     "BranchName",

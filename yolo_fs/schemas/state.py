@@ -10,22 +10,18 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from yolo_fs.core.reasons import Reason
-from yolo_fs.schemas.base import (
-    AfterValidator,
+from yolo_fs.schemas.base import AfterValidator, Field, Shape, fault, invariant
+from yolo_fs.schemas.formats import (
     Count,
     EscalationName,
-    Field,
     IsoDate,
     IsoInstant,
     Percent,
     PhaseNumber,
     PlanName,
     Positive,
-    Shape,
     TaskPath,
     Text,
-    fault,
-    invariant,
     real_instant,
 )
 from yolo_fs.schemas.names import (

@@ -369,7 +369,8 @@ def _checked(
     kind: Any, value: Mapping[str, Any], name: str, place_of: Callable[[str], str] = lambda at: at
 ) -> Any:
     """`place_of`: returns where in the file a place of the value is, as a JSON pointer."""
-    from yolo_fs.schemas.base import check, shape_of  # pydantic: a fourth of what a command costs
+    from yolo_fs.schemas.check import check
+    from yolo_fs.schemas.plain_values import shape_of
 
     shaped, faults = check(shape_of(kind), value)
     if shaped is None:

@@ -119,7 +119,8 @@ def _policies(user: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Mappin
 def _faults_of_policy(
     section: Mapping[str, Any], path: str, at: tuple[str, ...]
 ) -> Iterator[Finding]:
-    from yolo_fs.schemas.base import check, shape_of  # pydantic: only `validate` asks for all
+    from yolo_fs.schemas.check import check
+    from yolo_fs.schemas.plain_values import shape_of
 
     known = {key: value for key, value in section.items() if key in Policy._fields}
     _, faults = check(shape_of(Policy), known)

@@ -10,17 +10,10 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from yolo_fs.core.reasons import Fault, Level, Reason
-from yolo_fs.schemas.base import (
-    Field,
-    IsoInstant,
-    Percent,
-    Positive,
-    RelativePath,
-    Shape,
-    Text,
-    check,
-)
+from yolo_fs.schemas.base import Field, Shape
+from yolo_fs.schemas.check import check
 from yolo_fs.schemas.envelope import reports, requests
+from yolo_fs.schemas.formats import IsoInstant, Percent, Positive, RelativePath, Text
 from yolo_fs.schemas.layout import Strictness
 from yolo_fs.schemas.packet import Guid
 

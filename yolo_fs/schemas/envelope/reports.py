@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from yolo_fs.schemas.base import Field, RelativePath, Shape, Summary500, Text
+from yolo_fs.schemas.base import Field, Shape
+from yolo_fs.schemas.formats import RelativePath, Summary500, Text
 
 
 def _path_of(word: str, ending: str, product: str, meaning: str) -> Any:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from yolo_fs.schemas.base import Field, RelativePath, Shape, Summary500, Text
+from yolo_fs.schemas.base import Field, Shape
+from yolo_fs.schemas.formats import RelativePath, Summary500, Text
 
 ExecutionMode = Literal["full-approval", "streamlined"]
 ResearchDepth = Literal["quick", "standard", "comprehensive"]

@@ -10,19 +10,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from yolo_fs.core.reasons import Reason
-from yolo_fs.schemas.base import (
-    EscalationName,
-    Field,
-    Form,
-    IsoInstant,
-    OneLine,
-    Positive,
-    Shape,
-    Statement,
-    Text,
-    fault,
-    invariant,
-)
+from yolo_fs.schemas.base import Field, Form, Shape, fault, invariant
+from yolo_fs.schemas.formats import EscalationName, IsoInstant, OneLine, Positive, Statement, Text
 
 
 class EscalationLine(Shape):

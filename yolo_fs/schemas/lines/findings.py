@@ -14,20 +14,8 @@ from yolo_fs.core.reasons import Grade, Reason
 from yolo_fs.protocol.decisions import DECISION_KIND_BY_NAME
 from yolo_fs.protocol.departments import Role
 from yolo_fs.protocol.roster import role_of
-from yolo_fs.schemas.base import (
-    SHOULD,
-    Field,
-    FindingName,
-    Form,
-    IsoDate,
-    NotedInstant,
-    OneLine,
-    Shape,
-    Statement,
-    Text,
-    fault,
-    invariant,
-)
+from yolo_fs.schemas.base import SHOULD, Field, Form, Shape, fault, invariant
+from yolo_fs.schemas.formats import FindingName, IsoDate, NotedInstant, OneLine, Statement, Text
 from yolo_fs.schemas.names import DecisionKindOrNone
 
 ConfidencePercent = Annotated[

@@ -8,22 +8,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from yolo_fs.core.reasons import Grade, Reason
-from yolo_fs.schemas.base import (
-    SHOULD,
-    Count,
-    Field,
-    Form,
-    IsoDate,
-    Name,
-    PlanName,
-    Shape,
-    Statement,
-    TaskName,
-    WorkPath,
-    fault,
-    invariant,
-    may_lack,
-)
+from yolo_fs.schemas.base import SHOULD, Field, Form, Shape, fault, invariant, may_lack
+from yolo_fs.schemas.formats import Count, IsoDate, Name, PlanName, Statement, TaskName, WorkPath
 from yolo_fs.schemas.messages.departments import PoQaVerdict
 from yolo_fs.schemas.names import DepartmentName
 

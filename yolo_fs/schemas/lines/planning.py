@@ -6,25 +6,19 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from yolo_fs.core.reasons import Grade
-from yolo_fs.schemas.base import (
-    SHOULD,
+from yolo_fs.schemas.base import SHOULD, Field, Form, Shape, exceeds, invariant, may_lack
+from yolo_fs.schemas.formats import (
     Commit,
     Count,
-    Field,
-    Form,
     IsoDate,
     Name,
     NotedPath,
     PhaseNumber,
     PlanName,
-    Shape,
     Statement,
     TaskName,
     Text,
     WorkPath,
-    exceeds,
-    invariant,
-    may_lack,
 )
 
 WaveNumber = Annotated[

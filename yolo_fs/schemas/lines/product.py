@@ -12,7 +12,8 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, ClassVar, Literal
 
 from yolo_fs.core.reasons import Reason
-from yolo_fs.schemas.base import SHOULD, Field, Form, Fraction, Name, Shape, Text, fault, invariant
+from yolo_fs.schemas.base import SHOULD, Field, Form, Shape, fault, invariant
+from yolo_fs.schemas.formats import Fraction, Name, Text
 from yolo_fs.schemas.names import DepartmentName
 
 FlowName = Annotated[

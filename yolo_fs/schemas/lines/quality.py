@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from yolo_fs.core.reasons import Grade, Reason
-from yolo_fs.schemas.base import (
+from yolo_fs.schemas.base import Field, Form, Shape, exceeds, fault, invariant, may_lack
+from yolo_fs.schemas.formats import (
     Count,
-    Field,
-    Form,
     IsoDate,
     IsoInstant,
     LineNumber,
@@ -17,14 +16,9 @@ from yolo_fs.schemas.base import (
     Number,
     PhaseNumber,
     PlanName,
-    Shape,
     Statement,
     TaskName,
     Text,
-    exceeds,
-    fault,
-    invariant,
-    may_lack,
 )
 from yolo_fs.schemas.layout import spelling_of
 

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from yolo_fs.schemas.base import (
-    SHOULD,
+from yolo_fs.schemas.base import SHOULD, Field, Form, Shape, may_lack
+from yolo_fs.schemas.formats import (
     Count,
-    Field,
-    Form,
     IsoDate,
     LineNumber,
     NotedPath,
     OneLine,
     PlanName,
-    Shape,
     Statement,
     Text,
-    may_lack,
 )
 
 Cycle = Annotated[

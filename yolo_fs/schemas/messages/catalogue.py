@@ -11,7 +11,8 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from yolo_fs.core.reasons import Fault, Reason
-from yolo_fs.schemas.base import check, fields_of
+from yolo_fs.schemas.check import check
+from yolo_fs.schemas.fields import fields_of
 from yolo_fs.schemas.layout import Strictness, spelling_of
 from yolo_fs.schemas.messages import departments, team, work
 from yolo_fs.schemas.messages.message import CATALOGUE, Direction, Message

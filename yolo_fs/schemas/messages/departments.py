@@ -12,22 +12,15 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from yolo_fs.core.reasons import Fault, Reason
 from yolo_fs.protocol.departments import ANY_OF_WORKING
-from yolo_fs.schemas.base import (
-    SHOULD,
+from yolo_fs.schemas.base import SHOULD, Field, Form, Shape, exceeds, fault, invariant, may_lack
+from yolo_fs.schemas.formats import (
     Count,
-    Field,
-    Form,
     Fraction,
     IsoInstant,
     NotedPath,
     PhaseNumber,
     RelativePath,
-    Shape,
     Text,
-    exceeds,
-    fault,
-    invariant,
-    may_lack,
 )
 from yolo_fs.schemas.messages.message import (
     Departments,

@@ -12,8 +12,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from yolo_fs.core.reasons import Fault, Reason
 from yolo_fs.protocol.departments import WORKING_NAMES
-from yolo_fs.schemas.base import Field, Shape, Text, fault, invariant
+from yolo_fs.schemas.base import Field, Shape, fault, invariant
 from yolo_fs.schemas.contradictions import contradicted
+from yolo_fs.schemas.formats import Text
 from yolo_fs.schemas.names import DepartmentName
 
 

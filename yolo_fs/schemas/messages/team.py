@@ -13,23 +13,19 @@ from typing import Annotated, Literal
 
 from yolo_fs.core.reasons import Reason
 from yolo_fs.protocol.roster import AGENT_BY_NAME, plain_name, without_number
-from yolo_fs.schemas.base import (
+from yolo_fs.schemas.base import Field, Shape, exceeds, fault, invariant
+from yolo_fs.schemas.formats import (
     Commit,
     Count,
     EscalationName,
-    Field,
     IsoInstant,
     Percent,
     PhaseNumber,
     PlanName,
     Positive,
     RelativePath,
-    Shape,
     TaskName,
     Text,
-    exceeds,
-    fault,
-    invariant,
 )
 from yolo_fs.schemas.messages.message import (
     ANY,

@@ -9,19 +9,8 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from yolo_fs.core.reasons import Reason
-from yolo_fs.schemas.base import (
-    Count,
-    Field,
-    PhaseNumber,
-    PlanName,
-    RelativePath,
-    Shape,
-    TaskPath,
-    Text,
-    exceeds,
-    fault,
-    invariant,
-)
+from yolo_fs.schemas.base import Field, Shape, exceeds, fault, invariant
+from yolo_fs.schemas.formats import Count, PhaseNumber, PlanName, RelativePath, TaskPath, Text
 from yolo_fs.schemas.messages.message import (
     AuditResult,
     CheckResult,
