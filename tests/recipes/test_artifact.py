@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from yolo_fs.schemas.base import Text, Shape
+from yolo_fs.schemas.base import Shape
+from yolo_fs.schemas.formats import Text
 
 
 class RecipeExample(Shape):
