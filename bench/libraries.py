@@ -128,8 +128,8 @@ _REPOSITORIES = _Job(
     _Part("GitPython", ("git.repo.base:Repo.__init__",)),
     (
         _Part(
-            "`git/runner.py`: ordinary ones",
-            ("yolo_fs.git.runner:_ordinary",),
+            "`git/discovery.py`: ordinary ones",
+            ("yolo_fs.git.discovery:_ordinary",),
             "the import costs more than most commands; any other layout goes to GitPython",
         ),
     ),
@@ -140,8 +140,8 @@ _PROCESSES = _Job(
     _Part("GitPython", ("git.cmd:Git.execute",)),
     (
         _Part(
-            "`git/runner.py`: `yolo-fs commit`, as the user typed it",
-            ("yolo_fs.git.runner:run_as_user",),
+            "`git/as_user.py`: `yolo-fs commit`, as the user typed it",
+            ("yolo_fs.git.as_user:run_as_user",),
             "it belongs to the terminal: no pipe, no time limit",
         ),
     ),

@@ -19,8 +19,8 @@ import pytest
 from tests.git.conftest import PHASE, PLAN, REF_LOCK, Engine, Engines, Make, User
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git.commit import CommitRequest, Committer
+from yolo_fs.git.conversation import Conversation
 from yolo_fs.git.index import IndexSync
-from yolo_fs.git.runner import Conversation
 from yolo_fs.system import failpoint
 from yolo_fs.system.in_place import ScratchRecord
 from yolo_fs.system.system import is_running

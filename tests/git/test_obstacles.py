@@ -19,7 +19,7 @@ import pytest
 from tests.git.conftest import LATER_NS, NEEDS_REF_FILES, PHASE, PLAN, Engines, Make, User
 from tests.support.housekeeping import TIDIES_SOON, counted_by_gc
 from yolo_fs.core.reasons import Reason, YoloError
-from yolo_fs.git import runner
+from yolo_fs.git import conversation
 from yolo_fs.git.obstacles import Obstacles
 from yolo_fs.git.repository import Repository
 from yolo_fs.system import IS_LINUX
@@ -786,7 +786,7 @@ def test_a_repository_that_makes_git_complain_at_length_does_not_freeze_us(
 ) -> None:
     """Each of these lines gives a warning; together they fill a pipe that nobody reads."""
     user.write(".gitattributes", "!negative text\n" * 5_000)
-    monkeypatch.setattr(runner, "TIMEOUT_S", 1.0)
+    monkeypatch.setattr(conversation, "TIMEOUT_S", 1.0)
     assert engine(user).rules.reason_to_hold(PLAN, in_head=False) is None
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.git.conftest import NEEDS_REF_FILES, REFTABLE, Engine, Engines, Make, User
 from yolo_fs.core.reasons import Reason, YoloError
-from yolo_fs.git import refs, runner
+from yolo_fs.git import conversation, refs
 from yolo_fs.git.object_format import ObjectFormat
 from yolo_fs.git.refs import REFLOG_MESSAGE, Remote
 from yolo_fs.git.runner import Git
@@ -70,7 +70,7 @@ def test_a_git_that_keeps_its_answers_is_told_by_its_age(
     )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    monkeypatch.setattr(runner, "TIMEOUT_S", 0.5)
+    monkeypatch.setattr(conversation, "TIMEOUT_S", 0.5)
     assert reason_of(lambda: branches.move(MAIN, new, old)) is Reason.GIT_MISSING
     assert user.tip() == old
 

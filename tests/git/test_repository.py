@@ -19,10 +19,10 @@ import pytest
 
 from tests.git.conftest import NEEDS_REF_FILES, Engines, Make, User
 from yolo_fs.core.reasons import Reason, YoloError
+from yolo_fs.git import discovery
 from yolo_fs.git import repository as repositories
-from yolo_fs.git import runner
+from yolo_fs.git.failures import TIMEOUT_S, GitError
 from yolo_fs.git.repository import FALLBACK_IDENTITY, Head, Repository
-from yolo_fs.git.runner import GitError
 from yolo_fs.system import IS_LINUX
 from yolo_fs.system.lock import hold
 from yolo_fs.system.warm_path import owners_of
@@ -95,7 +95,7 @@ def test_a_pipe_at_which_git_would_wait_for_ever_is_refused_at_once(user: User, 
     with pytest.raises(YoloError) as raised:
         Repository(str(user.root))
     assert raised.value.reason is Reason.NOT_REGULAR and name in raised.value.message
-    assert time.monotonic() - began < runner.TIMEOUT_S  # no git was asked
+    assert time.monotonic() - began < TIMEOUT_S  # no git was asked
 
 
 @pytest.mark.timeout(30)
@@ -336,11 +336,11 @@ def test_what_is_found_without_git_python_is_what_it_finds(
     make_it(user)
     place = str(user.root / start)
 
-    found = runner._ordinary(place)
+    found = discovery._ordinary(place)
 
     assert (found is not None) == is_ordinary
     if is_ordinary:
-        assert found == runner._found_by_git_python(place)
+        assert found == discovery._found_by_git_python(place)
 
 
 @pytest.mark.parametrize(

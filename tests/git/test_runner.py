@@ -27,10 +27,12 @@ import pytest
 
 from tests.git.conftest import PHASE, PINNED, PLAN, REF_LOCK, Engine, Engines, Make, User
 from yolo_fs.core.reasons import Reason, YoloError
-from yolo_fs.git import runner
+from yolo_fs.git import conversation
 from yolo_fs.git.commit import CommitRequest
+from yolo_fs.git.environment import ENVIRONMENT, forget_inherited_environment
+from yolo_fs.git.failures import GitOutput, failure
 from yolo_fs.git.history import abandoned, log, moves_of
-from yolo_fs.git.runner import Git, GitOutput, failure, forget_inherited_environment
+from yolo_fs.git.runner import Git
 
 LINE = b'{"p":"01"}\n'
 
@@ -311,7 +313,7 @@ def test_a_git_that_knows_no_lazy_fetch_setting_still_runs_no_command_of_the_rep
     user: User, engine: Engines, birds: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`GIT_NO_LAZY_FETCH` is younger than git 2.34, and a named protocol's setting beats `protocol.allow`."""
-    monkeypatch.delitem(runner.ENVIRONMENT, "GIT_NO_LAZY_FETCH")
+    monkeypatch.delitem(ENVIRONMENT, "GIT_NO_LAZY_FETCH")
     plant_lazy_fetch(user, birds)
     with pytest.raises(YoloError):
         engine(user).put(PLAN, LINE)
@@ -499,7 +501,7 @@ def test_a_helper_that_falls_silent_is_given_up(
 ) -> None:
     objects = engine(user).repository.objects
     assert objects.read("HEAD") is not None
-    monkeypatch.setattr(runner, "TIMEOUT_S", 0.2)
+    monkeypatch.setattr(conversation, "TIMEOUT_S", 0.2)
     os.kill(objects._reader.pid, signal.SIGSTOP)
     found = objects.read("HEAD")
     assert found is not None and found.oid == user.tip()

@@ -81,7 +81,7 @@ def opens(name: str) -> bool:
 
 
 def runs_as_typed(name: str) -> bool:
-    return name == "yolo_fs.git.runner.run_as_user"
+    return name == "yolo_fs.git.as_user.run_as_user"
 
 
 @pytest.mark.parametrize(

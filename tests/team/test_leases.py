@@ -13,8 +13,8 @@ from tests.team.test_remote_sync import BRANCH, at_remote, settle
 from tests.team.work_trees import GAPS, PHASE, Clones, CloneTree, gap
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Reason, YoloError
+from yolo_fs.git.failures import GitOutput
 from yolo_fs.git.refs import Remote
-from yolo_fs.git.runner import GitOutput
 from yolo_fs.team.reconcile import TeamLease, path_of, read_lease
 from yolo_fs.team.remote_sync import ExchangeResult
 

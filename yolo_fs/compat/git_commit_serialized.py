@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from yolo_fs.compat.script_io import UsageError
 from yolo_fs.core.reasons import YoloError
-from yolo_fs.git.runner import GitOutput, run_as_user
+from yolo_fs.git.as_user import run_as_user
+from yolo_fs.git.failures import GitOutput
 from yolo_fs.tasks.service import WAITS_S, commit_lock
 
 

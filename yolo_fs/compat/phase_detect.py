@@ -179,7 +179,7 @@ def _state(state: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 
 def _has_tracked_files() -> bool:
     try:
-        from yolo_fs.git.runner import Git  # fails where git does not work
+        from yolo_fs.git.runner import Git
 
         return bool(Git(".").text("ls-files", "-z"))
     except YoloError:

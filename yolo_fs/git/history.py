@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.git.commit_object import read_commit_object, seconds_of
+from yolo_fs.git.failures import GitError
 from yolo_fs.git.object_format import GitObject
 from yolo_fs.git.objects import missing_error
 from yolo_fs.git.repository import Repository
-from yolo_fs.git.runner import GitError
 from yolo_fs.protocol.workflow import Trailer
 from yolo_fs.system.files import content_of
 

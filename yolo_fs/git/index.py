@@ -14,9 +14,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.core.reasons import Reason, YoloError
+from yolo_fs.git.conversation import Conversation
+from yolo_fs.git.failures import GitError
 from yolo_fs.git.index_stats import remember_files
 from yolo_fs.git.repository import Repository
-from yolo_fs.git.runner import Conversation, GitError
 from yolo_fs.system import failpoint
 from yolo_fs.system.files import Stamp, stamp_at
 from yolo_fs.system.in_place import ScratchRecord

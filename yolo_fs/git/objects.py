@@ -18,13 +18,15 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.core.reasons import Exit, Reason, YoloError
+from yolo_fs.git.conversation import Conversation
+from yolo_fs.git.failures import GitError
 from yolo_fs.git.object_format import (
     GitObject,
     ObjectFormat,
     Pack,
     pack_of,
 )
-from yolo_fs.git.runner import Conversation, Git, GitError
+from yolo_fs.git.runner import Git
 from yolo_fs.system import failpoint
 from yolo_fs.system.files import Stamp, stamp_at
 from yolo_fs.system.store import environment, sync_directory, temporary_name

@@ -14,8 +14,9 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from yolo_fs.core.reasons import Reason, YoloError
+from yolo_fs.git.conversation import Conversation
+from yolo_fs.git.environment import OWN_MARK
 from yolo_fs.git.repository import Head, Repository
-from yolo_fs.git.runner import OWN_MARK, Conversation
 from yolo_fs.system import PROC
 from yolo_fs.system.files import Stamp, content_of, is_endless, stamp_at
 from yolo_fs.system.lock import holder

@@ -24,9 +24,9 @@ from itertools import accumulate, islice, pairwise
 from typing import NamedTuple
 
 from yolo_fs.core.reasons import YoloError
+from yolo_fs.git.conversation import Conversation
 from yolo_fs.git.objects import KEEP_NOTE, discard
 from yolo_fs.git.repository import Repository
-from yolo_fs.git.runner import Conversation
 from yolo_fs.system import failpoint
 from yolo_fs.system.files import MOST_BYTES, Stamp, content_of, open_plain, stamp_at
 from yolo_fs.system.in_place import ScratchRecord

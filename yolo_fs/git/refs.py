@@ -16,9 +16,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.git.conversation import Conversation
+from yolo_fs.git.failures import GitError, GitOutput
 from yolo_fs.git.isolated import ignored_settings, isolated_git
 from yolo_fs.git.repository import Repository
-from yolo_fs.git.runner import Conversation, GitError, GitOutput
 from yolo_fs.system import failpoint
 from yolo_fs.system.files import content_of
 from yolo_fs.system.in_place import ScratchRecord

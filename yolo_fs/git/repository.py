@@ -18,18 +18,18 @@ from weakref import WeakSet
 
 from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.git.commit_object import read_commit_object
-from yolo_fs.git.object_format import ObjectFormat
-from yolo_fs.git.objects import ObjectStore
-from yolo_fs.git.runner import (
-    Git,
-    GitOutput,
+from yolo_fs.git.discovery import (
     config_texts,
     discover,
-    given_identity,
     included_by,
     is_trusted_by_git,
     refuse_endless,
 )
+from yolo_fs.git.environment import given_identity
+from yolo_fs.git.failures import GitOutput
+from yolo_fs.git.object_format import ObjectFormat
+from yolo_fs.git.objects import ObjectStore
+from yolo_fs.git.runner import Git
 from yolo_fs.git.trees import EXECUTABLE, Trees
 from yolo_fs.system import IS_LINUX
 from yolo_fs.system.files import MOST_BYTES, content_of, names_in, odd_names_in, stamp_at

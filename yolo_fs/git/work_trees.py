@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from yolo_fs.core.reasons import Reason, YoloError
+from yolo_fs.git.failures import GitError
 from yolo_fs.git.isolated import isolated_git
 from yolo_fs.git.repository import Repository, Setting
-from yolo_fs.git.runner import GitError
 
 _LONG_S = 600.0
 """Longest time for writing the files of a large repository."""

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, safe
+from yolo_fs.git.as_user import run_as_user
 from yolo_fs.git.repository import Repository
-from yolo_fs.git.runner import run_as_user
 from yolo_fs.hooks.githooks import (
     NAMES,
     SCRIPT,

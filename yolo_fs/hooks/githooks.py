@@ -22,9 +22,10 @@ import yolo_fs
 from yolo_fs import __version__
 from yolo_fs.checking.verify import NOTE
 from yolo_fs.core.reasons import Finding, Level, Reason, YoloError
+from yolo_fs.git.as_user import run_as_user
+from yolo_fs.git.failures import failure
 from yolo_fs.git.obstacles import COMMITTING
 from yolo_fs.git.repository import Repository
-from yolo_fs.git.runner import failure, run_as_user
 from yolo_fs.hooks.script import BEGIN, END, HINTED, MADE_BY_US, script, section
 from yolo_fs.protocol.hooks import GIT_HOOKS
 from yolo_fs.system.files import Content, read

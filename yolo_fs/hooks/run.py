@@ -77,7 +77,7 @@ def pre_commit(_: Sequence[str]) -> bool:
 
 def staged_paths() -> tuple[str, ...]:
     """Return the paths that the commit would change, by the index that git passed to the hook."""
-    from yolo_fs.git.runner import run_as_user
+    from yolo_fs.git.as_user import run_as_user
 
     listed = run_as_user(".", ["diff", "--cached", "--name-only", "--no-renames", "-z"])
     return tuple(os.fsdecode(path) for path in listed.out.split(b"\0") if path)
@@ -193,7 +193,7 @@ def _check_branch(repository: Repository, settings: Settings) -> Iterable[Findin
 def prepare_commit_msg(arguments: Sequence[str]) -> bool:
     """Propose subject and trailers if the user gave no message; name the agent if there is one."""
     from yolo_fs.checking.verify import prescribed_for
-    from yolo_fs.git.runner import run_as_user
+    from yolo_fs.git.as_user import run_as_user
     from yolo_fs.system.store import open_regular
 
     file, *source = arguments
@@ -279,7 +279,7 @@ def _is_hint_due(repository: Repository) -> bool:
 
 
 def _read_comment_char() -> str:
-    from yolo_fs.git.runner import run_as_user
+    from yolo_fs.git.as_user import run_as_user
 
     character = run_as_user(".", ["config", "--get", "core.commentChar"]).out.decode().strip()
     return character if len(character) == 1 else "#"

@@ -14,8 +14,8 @@ from yolo_fs.checking.verify_command import VerifyRun
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import counted
 from yolo_fs.evidence.facts import Work, texts
+from yolo_fs.git.failures import GitError
 from yolo_fs.git.repository import Repository
-from yolo_fs.git.runner import GitError
 from yolo_fs.progress.board import PhaseBoard
 from yolo_fs.snapshots.record import PhaseRecord
 

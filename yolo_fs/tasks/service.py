@@ -24,8 +24,9 @@ from yolo_fs.core.reasons import Exit, Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.evidence.facts import PhaseFacts, paths_in, plans_of, texts, touches
 from yolo_fs.evidence.plan_status import commit_of_task
+from yolo_fs.git.as_user import run_as_user
+from yolo_fs.git.failures import GitOutput
 from yolo_fs.git.repository import Repository
-from yolo_fs.git.runner import GitOutput, run_as_user
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
 from yolo_fs.protocol.roster import department_said

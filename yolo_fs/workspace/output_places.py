@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from yolo_fs.core.reasons import Reason, YoloError, safe
-from yolo_fs.git.runner import discover
+from yolo_fs.git.discovery import discover
 from yolo_fs.system.store import output_place as place_of_output
 
 
