@@ -521,6 +521,22 @@ def test_one_phase_is_shown_alone_by_status_and_resume(team: Team) -> None:
     said(team, "--phase", "no", code=Exit.USAGE)
 
 
+def test_one_phase_is_shown_with_its_own_refused_files_alone(team: Team) -> None:
+    team.example("research/ok/findings.jsonl", "research.jsonl", "02-part")
+    team.example("research/ok/findings.jsonl", "research.jsonl", "03-rest")
+    team.once()
+    team.artifact("critique.jsonl", "{", "02-part")
+    team.artifact("architecture.toon", "", "03-rest")
+    team.file(".yolo-planning/phases/02-part/Research.jsonl", "{}\n")
+    shown = json.loads(said(team, "--phase", "3", "--json"))
+    listed = {each["path"].split("/")[-2] for each in shown["data"]["candidates"]}
+    assert listed == {"03-rest"} and "02-part" not in json.dumps(shown["findings"])
+    assert sum(shown["data"]["counts"].values()) == len(shown["data"]["candidates"]) == 2
+    text = said(team, "--phase", "3")
+    assert "architecture.toon" in text and "02-part" not in text
+    assert "02-part/critique.jsonl" in said(team) and "02-part/Research.jsonl" in said(team)
+
+
 def cells(line: str) -> tuple[str, list[str]]:
     first, *others = re.split(" {2,}", line.strip())
     return first, others

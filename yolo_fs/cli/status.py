@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from yolo_fs.artifacts.classify import phase_folder_of
 from yolo_fs.artifacts.decide import reason_and_findings
 from yolo_fs.cli.board import (
     LARGE,
@@ -132,7 +133,15 @@ def _reply(
 ) -> Reply:
     if chosen:
         beside = tuple(notes for notes in seen.beside if notes.phase in ("", str(chosen)))
-        seen = replace(seen, team=seen.team and seen.team.only(chosen), beside=beside)
+        seen = replace(
+            seen,
+            report=seen.report.only(str(chosen)),
+            team=seen.team and seen.team.only(chosen),
+            beside=beside,
+            findings=tuple(
+                each for each in seen.findings if phase_folder_of(each.path) in ("", str(chosen))
+            ),
+        )
 
     def draw(console: Console) -> None:
         if _is_short(console, invocation):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -149,6 +149,22 @@ class Report:
         """Return the uncommitted candidates in these states."""
         return tuple(
             candidate for candidate in self.listing.unsettled if candidate.standing in standings
+        )
+
+    def only(self, phase: str) -> Report:
+        """Return the report about one phase directory and what lies in none."""
+
+        def is_wanted(path: str) -> bool:
+            return phase_folder_of(path) in ("", phase)
+
+        return replace(
+            self,
+            listing=CandidateList.of(
+                tuple(each for each in self.candidates if is_wanted(each.path))
+            ),
+            autofixed=tuple(each for each in self.autofixed if is_wanted(each.path)),
+            misnamed=tuple(each for each in self.misnamed if is_wanted(each.path)),
+            warnings={path: count for path, count in self.warnings.items() if is_wanted(path)},
         )
 
     def as_json(self, whole: str | None = None) -> dict[str, Any]:
