@@ -645,6 +645,31 @@ def archive(team: Team, milestone: str) -> str:
     return team.user_commits(f"chore: archive {milestone}", ".")
 
 
+def names_plan(team: Team, plan: str, other: str) -> None:
+    """Commit a plan that names a plan of another phase in `xd`."""
+    header, *tasks = (EXAMPLES / "plan/ok/planned.jsonl").read_text().splitlines()
+    foreign = [{"p": other[:2], "n": other[3:], "a": "src/a.ts", "r": "keys"}] if other else []
+    named = json.loads(header) | {"p": plan[:2], "n": plan[3:], "d": [], "xd": foreign}
+    team.artifact(
+        f"{plan}.plan.jsonl", "\n".join((json.dumps(named), *tasks)) + "\n", f"{plan[:2]}-x"
+    )
+    team.user_commits(f"docs: plan {plan}", ".yolo-planning")
+
+
+def test_a_circle_of_plans_over_two_phases_is_an_alarm_of_both_until_one_lets_go(
+    team: Team,
+) -> None:
+    for plan, other in (("02-01", "03-02"), ("03-02", "02-01")):
+        names_plan(team, plan, other)
+    with Repository(str(team.root)) as repository:
+        reader = FactsReader(repository, load(repository.root))
+        for phase in reader.phases(team.head())[-2:]:
+            (alarm,) = phase.alarms
+            assert str(alarm).startswith("deadlock: 02-01 waits for 03-02 (`xd` names it, ")
+        names_plan(team, "03-02", "")
+        assert not any(phase.alarms for phase in reader.phases(team.head())[-2:])
+
+
 def test_an_archived_milestone_tells_nothing_of_a_phase_of_the_same_name(team: Team) -> None:
     summarise(team)
     archive(team, "one")

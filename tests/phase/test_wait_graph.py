@@ -216,6 +216,68 @@ def test_a_cross_dependency_on_a_plan_that_this_phase_lacks_is_an_orphan() -> No
     assert names_of(raised(phases.facts(content)))["orphans"] == [["01-01", "01-09"]]
 
 
+def across(number: str) -> list[dict[str, str]]:
+    """Return the `xd` that names a plan of the second phase."""
+    return [{"p": "02", "n": number, "a": "src/keys.ts", "r": "keys"}]
+
+
+def test_plans_of_two_phases_that_wait_for_each_other_are_a_deadlock_of_both() -> None:
+    known: dict[str, Any] = {
+        "plans_of_all": {(Dept.BACKEND, "02-01"): False, (Dept.BACKEND, "01-01"): False},
+        "needs_of_all": {(Dept.BACKEND, "02-01"): ("01-01",)},
+    }
+    content = {"01-01.plan.jsonl": plan("01", xd=across("01"))}
+    (alarm,) = raised(phases.facts(content, **known))
+    assert str(alarm) == (
+        "deadlock: 01-01 waits for 02-01 (`xd` names it, 01-01.plan.jsonl:1), "
+        "which waits for 01-01 (`xd` names it, 02-01.plan.jsonl:1). To break it, do one of these: "
+        "remove 02-01 from `xd` in 01-01.plan.jsonl; or remove 01-01 from `xd` in 02-01.plan.jsonl"
+    )
+    done = known["plans_of_all"] | {(Dept.BACKEND, "02-01"): True}
+    assert not raised(phases.facts(content, **known | {"plans_of_all": done}))
+    assert not raised(phases.facts(content, **known | {"needs_of_all": {}}))
+
+
+@pytest.mark.parametrize(
+    ("needs", "circles"),
+    [
+        ({"02-01": ("02-02",), "02-02": ("01-01",)}, [["01-01", "02-01"]]),
+        ({"02-01": ("03-01",), "03-01": ("01-01",)}, [["01-01", "02-01", "03-01"]]),
+        # Nobody begins a plan of a department before all that its plans name is complete.
+        ({"02-02": ("01-01",)}, [["01-01", "02-01"]]),
+        ({"02-01": ("01-02",)}, [["01-02", "02-01"]]),
+        # A circle that this phase only waits for is told where it is.
+        ({"02-01": ("03-01",), "03-01": ("02-01",)}, []),
+        ({"02-01": ("03-09",), "03-01": ("01-01",)}, []),
+    ],
+)
+def test_a_circle_over_several_phases_is_found_by_whatever_way_it_goes(
+    needs: dict[str, tuple[str, ...]], circles: list[list[str]]
+) -> None:
+    content = {"01-01.plan.jsonl": plan("01", xd=across("01")), "01-02.plan.jsonl": plan("02")}
+    names = ("02-01", "02-02", "03-01")
+    found = phases.facts(
+        content,
+        plans_of_all={(Dept.BACKEND, name): False for name in names},
+        needs_of_all={(Dept.BACKEND, name): needed for name, needed in needs.items()},
+    )
+    assert names_of(raised(found)) == {"deadlocks": circles, "orphans": []}
+
+
+def test_a_plan_of_another_phase_is_that_of_the_department_that_names_it() -> None:
+    known: dict[str, Any] = {
+        "plans_of_all": {(Dept.BACKEND, "02-01"): False, (Dept.FRONTEND, "02-01"): False},
+        "config": FRONTEND,
+    }
+    content = {"01-01.plan.jsonl": plan("01", xd=across("01"))}
+    of_frontend, of_backend = (
+        phases.facts(content, needs_of_all={(owner, "02-01"): ("01-01",)}, **known)
+        for owner in (Dept.FRONTEND, Dept.BACKEND)
+    )
+    assert not raised(of_frontend)
+    assert names_of(raised(of_backend))["deadlocks"] == [["01-01", "02-01"]]
+
+
 def test_a_plan_of_a_later_wave_waits_at_the_gate_until_its_department_has_begun() -> None:
     content = {"fe-01-01.plan.jsonl": plan("01"), "01-02.plan.jsonl": plan("02")}
     behind = ("01-02", "gate:handoff-frontend-complete")

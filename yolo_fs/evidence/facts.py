@@ -213,6 +213,8 @@ class PhaseFacts:
     """The handoff of the phase before, an input of Critic and Architect; empty without one."""
     plans_of_all: Mapping[tuple[Dept, str], bool] = field(default_factory=dict)
     """(department, plan id) of every phase → whether its summary says complete, for `xd`."""
+    needs_of_all: Mapping[tuple[Dept, str], tuple[str, ...]] = field(default_factory=dict)
+    """The same keys → the plans that it names in `d` and `xd`, where it names any."""
     signed_off: str = ""
     """The commit that recorded the sign-off of this phase; empty while there is none."""
     signed_off_at: int = NOWHERE
@@ -344,6 +346,16 @@ class Plan(NamedTuple):
     commit: str
     position: int = NOWHERE
     """Place of that commit in the order of the branch."""
+
+    @property
+    def elsewhere(self) -> tuple[str, ...]:
+        """The plans that `xd` names, `NN-MM`."""
+        return tuple(f"{item.get('p')}-{item.get('n')}" for item in self.foreign)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The plans that `d` and `xd` name."""
+        return (*self.needs, *self.elsewhere)
 
 
 def is_blocking(request: Mapping[str, Any]) -> bool:

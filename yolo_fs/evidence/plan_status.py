@@ -185,8 +185,7 @@ def awaited_elsewhere(facts: PhaseFacts, plan: Plan) -> Iterator[str]:
     """Yield the plans of `xd` that are not complete; where departments share a number, its own
     department's counts, else each.
     """
-    for item in plan.foreign:
-        name = f"{item.get('p')}-{item.get('n')}"
+    for name in plan.elsewhere:
         named = {
             department: is_done
             for (department, number), is_done in facts.plans_of_all.items()

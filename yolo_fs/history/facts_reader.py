@@ -157,7 +157,7 @@ class FactsReader:
             if artifact.place.phase:
                 of_phase.setdefault(artifact.place.phase, list(shared)).append(artifact)
         self._work.doubled = frozenset(twice_numbered(of_phase))
-        done = _read_plan_completion(present)
+        done, needs = _read_plan_completion(present), _read_plan_needs(present)
         handed = [artifact for artifact in present if artifact.place.artifact.kind == PHASE_HANDOFF]
         at_s = self.history_index.at_s(commit)
         return tuple(
@@ -165,6 +165,7 @@ class FactsReader:
                 self._phase_as_signed(phase, of_phase[phase], chosen),
                 handed_over=handoff_into(phase, handed),
                 plans_of_all=done,
+                needs_of_all=needs,
                 at_s=at_s,
                 home=home,
             )
@@ -456,6 +457,15 @@ def _read_plan_completion(committed: Iterable[CommittedArtifact]) -> dict[tuple[
         elif place.artifact.kind == "summary" and artifact.lines:
             completion[key] = artifact.valid and artifact.lines[0].get("s") == "complete"
     return completion
+
+
+def _read_plan_needs(
+    committed: Iterable[CommittedArtifact],
+) -> dict[tuple[Dept, str], tuple[str, ...]]:
+    """Return for each plan of any phase the plans that it names, where it names any."""
+    return {
+        (plan.department, str(plan.id)): plan.names for plan in plans_in(committed) if plan.names
+    }
 
 
 def loops_of(facts_reader: FactsReader, phase: Phase, now_s: int) -> tuple[LoopProgress, ...]:

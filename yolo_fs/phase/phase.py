@@ -22,7 +22,7 @@ from yolo_fs.phase.gate_status import CheckResult, GateStatus
 from yolo_fs.phase.gates import DueDecision, gates_of, integration_checks_of, sentinels_of, sign_off
 from yolo_fs.phase.progress import DepartmentStatus, PhaseStatus, fold
 from yolo_fs.phase.turns import asked_by_gate, with_turns
-from yolo_fs.phase.waits import Alarm, Wait, cycles, orphans, suppliers, waits_of
+from yolo_fs.phase.waits import Alarm, Wait, alarms_of, waits_of
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.gates import INTEGRATION
 
@@ -169,7 +169,7 @@ class Phase:
     @cached_property
     def alarms(self) -> tuple[Alarm, ...]:
         """Every deadlock, and every wait for something that nobody supplies."""
-        return (*cycles(self.waits), *orphans(self.waits, suppliers(self)))
+        return alarms_of(self, self.waits)
 
     @cached_property
     def escalations(self) -> tuple[EscalationProgress, ...]:
@@ -225,6 +225,7 @@ def not_begun(phase: PhaseId, others: Phases, options: WorkflowOptions) -> Phase
             options,
             handed_over=handoff_into(phase, committed),
             plans_of_all=before.plans_of_all,
+            needs_of_all=before.needs_of_all,
             at_s=before.at_s,
             home=before.home,
         )

@@ -49,7 +49,7 @@ from yolo_fs.phase.approvals import (
 from yolo_fs.phase.gate_status import GateStatus
 from yolo_fs.phase.progress import DepartmentStatus, Next, PhaseStatus, StepStatus
 from yolo_fs.phase.view import View
-from yolo_fs.phase.waits import Alarm
+from yolo_fs.phase.waits import Alarm, name_plan
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, DEPARTMENT_BY_NAME, Dept, Role, name_in
 from yolo_fs.protocol.gates import GATE_BY_NAME, QA_REMEDIES, Outcome, Owed
 from yolo_fs.protocol.roster import AGENT_BY_NAME
@@ -214,7 +214,6 @@ _DOES: Mapping[tuple[str, str], str] = {
     ("po", Role.PO): "approves the scope",
     ("po", Role.USER): "clarifies the intent",
     ("architecture", Role.USER): "decides whether the work is given up",
-    ("implementation", Role.LEAD): "ends the wait that nobody else can end",
     ("qa", Role.LEAD): "assigns what the gate has failed",
     ("qa", Role.QA): "verifies the work",
     ("qa", Role.QA_CODE): "verifies the code",
@@ -410,10 +409,11 @@ class _Turns(NamedTuple):
         )
         turn = next((candidate for candidate in candidates if candidate), status.next)
         if turn and turn == status.next and _lacks_task(turn):
-            return self._turn_to_unblock(status)
+            return self._turn_to_unblock(status, turn.step)
         if turn and turn == status.next and turn.step == "planning" and status.plans:
             lacks = status.current.missing if status.current else ()
-            return turn._replace(why=next(iter(lacks), ""))
+            endless = self._turn_to_unblock(status, turn.step)
+            return endless or turn._replace(why=next(iter(lacks), ""))
         return turn
 
     def _turn_to_mend(self, status: DepartmentStatus) -> Next | None:
@@ -615,13 +615,18 @@ class _Turns(NamedTuple):
         failures = [failure for lines in verdicts for failure in _failures_in(lines)]
         return assigning(lead, tasks_of(self.facts, department, failures))
 
-    def _turn_to_unblock(self, status: DepartmentStatus) -> Next | None:
+    def _turn_to_unblock(self, status: DepartmentStatus, step: str) -> Next | None:
         """Return the Lead, who ends an endless wait; None where others only have to go on."""
-        names = {status.department.value, *(str(plan.id) for plan in status.plans)}
+        department = status.department
+        prefix = DEPARTMENT_BY_NAME[department].prefix
+        names = {
+            name_plan(self.facts, plan.id, department): f"{prefix}{plan.id}.plan.jsonl"
+            for plan in status.plans
+        }
         for alarm in self.alarms:
-            if plans := sorted(names & set(alarm.names) & {str(plan.id) for plan in status.plans}):
-                lead = name_in(Role.LEAD, status.department)
-                return Next("implementation", lead, (f"{plans[0]}.plan.jsonl",), why=str(alarm))
+            if files := tuple(names[name] for name in sorted(names.keys() & set(alarm.names))):
+                does = "ends the wait that nobody else can end"
+                return Next(step, name_in(Role.LEAD, department), files, why=str(alarm), act=does)
         return None
 
     def _loops_at_step(self, step: str) -> Iterator[LoopProgress]:

@@ -2,10 +2,11 @@
 
 Every cycle is reported as a deadlock, and so is every wait for something that nobody will supply.
 
-Names in the graph: departments (`frontend`: its part is done), plans (`01-02`, and `fe-01-02` where
-several departments have that number), tasks (`01-02/T3`), gates (`gate:ux-complete`), escalations
-(`ESC-01-02-T3`), blocking research requests (`research:fe-research.jsonl:3`) and agents (`fe-lead`:
-an agent of that name is there and free to answer). A wait is met only when its target is there.
+Names in the graph: departments (`frontend`: its part is done), plans of this phase and of those
+that it waits for (`01-02`, and `fe-01-02` where several departments have that number), tasks
+(`01-02/T3`), gates (`gate:ux-complete`), escalations (`ESC-01-02-T3`), blocking research requests
+(`research:fe-research.jsonl:3`) and agents (`fe-lead`: an agent of that name is there and free to
+answer). A wait is met only when its target is there.
 The graph algorithms are linear except for one sort, and not recursive. See
 docs/dev/sources.md#document-000 and #document-002.
 """
@@ -23,8 +24,14 @@ from typing import Any
 from yolo_fs.core.ids import PlanId, TaskRef
 from yolo_fs.core.reasons import safe
 from yolo_fs.escalations.log import ENTRIES, LOG, EscalationProgress, EscalationStage
+from yolo_fs.evidence.dependencies import (
+    dependencies_across,
+    find_meant,
+    is_elsewhere,
+    owners_of_plans,
+)
 from yolo_fs.evidence.facts import CommittedArtifact, PhaseFacts, Plan, plans_of, texts
-from yolo_fs.evidence.plan_status import PlanStanding, PlanStatus, shares_number
+from yolo_fs.evidence.plan_status import PlanStanding, PlanStatus
 from yolo_fs.phase.gate_status import GateSource, MissingEvidence
 from yolo_fs.phase.progress import DepartmentStatus
 from yolo_fs.phase.waves import dispatched, waves
@@ -51,6 +58,7 @@ def waits_of(phase: GateSource) -> tuple[Wait, ...]:
     waits = {
         *sources.of_departments(),
         *sources.of_plans(),
+        *sources.of_plans_elsewhere(),
         *sources.of_gates(),
         *sources.of_escalations(),
         *sources.of_research(),
@@ -76,13 +84,12 @@ def suppliers(phase: GateSource) -> frozenset[str]:
     return frozenset({*active, *plans, *_find_plans_elsewhere(facts), *gates, *agents, *_OUTSIDERS})
 
 
-def name_plan(facts: PhaseFacts, plan: PlanId, department: Dept) -> str:
+def name_plan(facts: PhaseFacts, plan: PlanId | str, department: Dept) -> str:
     """Return the graph's name of a department's plan: its number, and after the department's prefix
     where several departments have a plan of that number.
     """
-    plans = plans_of(facts)
-    own = next((each for each in plans if (each.id, each.department) == (plan, department)), None)
-    is_shared = own is not None and shares_number(plans, own)
+    owners = facts.ask(owners_of_plans).get(str(plan), ())
+    is_shared = department in owners and len(owners) > 1
     return f"{DEPARTMENT_BY_NAME[department].prefix if is_shared else ''}{plan}"
 
 
@@ -102,16 +109,14 @@ _OUTSIDERS = (Role.USER, Role.GO, "orchestrator")
 
 
 def _find_plans_elsewhere(facts: PhaseFacts) -> Iterator[str]:
-    """Yield the plans of other phases that are asked for.
-
-    The facts of one phase do not have them.
+    """Yield the plans of other phases, and those that are asked for and are not there: the phase
+    that lacks one tells of it.
     """
-    for plan in plans_of(facts):
-        yield from (
-            f"{item.get('p')}-{item.get('n')}"
-            for item in plan.foreign
-            if item.get("p") != plan.id.phase
-        )
+    for plan, owners in facts.ask(owners_of_plans).items():
+        if is_elsewhere(facts, plan):
+            yield from (name_plan(facts, plan, owner) for owner in owners)
+    for each in plans_of(facts):
+        yield from (name for name in each.elsewhere if is_elsewhere(facts, name))
 
 
 @dataclass(frozen=True)
@@ -138,18 +143,9 @@ class _WaitSources:
     def _name_task(self, task: TaskRef, department: Dept) -> str:
         return name_task(self.phase.facts, task, department)
 
-    @cached_property
-    def owners(self) -> Mapping[PlanId, tuple[Dept, ...]]:
-        """Number of a plan → the departments that have one of it."""
-        owners: dict[PlanId, tuple[Dept, ...]] = {}
-        for plan in plans_of(self.phase.facts):
-            owners[plan.id] = (*owners.get(plan.id, ()), plan.department)
-        return owners
-
     def _owner(self, plan: PlanId, asker: Dept) -> Dept:
         """Return whose plan an asker means: its own department's, else the one that has it."""
-        owners = self.owners.get(plan, ())
-        return asker if asker in owners or not owners else owners[0]
+        return next(iter(find_meant(self.phase.facts, str(plan), asker)), asker)
 
     @cached_property
     def closed(self) -> Mapping[str, tuple[MissingEvidence, ...]]:
@@ -212,14 +208,24 @@ class _WaitSources:
             yield from _of_tasks(plan, written, file, name)
 
     def _names_needed(self, need: str, department: Dept) -> Iterator[str]:
-        """Yield the plans that a department means by a number: its own, else that of each other."""
-        plan = PlanId.parse(need)
-        owners = self.owners.get(plan, ()) if plan else ()
-        if plan is None or not owners:
-            yield need
-            return
-        for owner in (department,) if department in owners else owners:
-            yield name_plan(self.phase.facts, plan, owner)
+        """Yield the names of the plans that a department means by a number."""
+        facts = self.phase.facts
+        meant = find_meant(facts, need, department)
+        yield from [name_plan(facts, need, owner) for owner in meant] or [need]
+
+    def of_plans_elsewhere(self) -> Iterator[Wait]:
+        """Yield what plans wait for across phases."""
+        facts = self.phase.facts
+        unfinished = [(plan.department, str(plan.id)) for plan, _, _ in self.unfinished]
+        for each in dependencies_across(facts, unfinished):
+            (waiting, plan), (owner, need) = each.waiter, each.on
+            yield Wait(
+                name_plan(facts, plan, waiting),
+                name_plan(facts, need, owner),
+                f"`{each.key}` names it",
+                f"{each.file}:1",
+                f"remove {need} from `{each.key}` in {each.file}",
+            )
 
     def of_gates(self) -> Iterator[Wait]:
         """Yield which departments, or which of their Leads, owe evidence to a closed gate."""
@@ -352,7 +358,7 @@ class _WaitSources:
 
     def of_agents_to_come(self, waits: Collection[Wait]) -> Iterator[Wait]:
         """Yield awaited agents that come when their department's wave begins."""
-        present = {owner for owners in self.owners.values() for owner in owners}
+        present = {plan.department for plan in plans_of(self.phase.facts)}
         for name in {wait.on for wait in waits} & AGENT_BY_NAME.keys():
             department = AGENT_BY_NAME[name].department
             gate = self.entrances.get(department) if department else None
@@ -524,6 +530,16 @@ def _explain_absence(name: str) -> str:
     if name in AGENT_BY_NAME:
         return "no such agent works on this phase"
     return "nothing has that name"
+
+
+def alarms_of(phase: GateSource, waits: Collection[Wait]) -> tuple[Alarm, ...]:
+    """Return every deadlock of a phase, and every wait of it for something that nobody supplies.
+
+    A circle of other phases alone is their alarm.
+    """
+    plans_elsewhere = {*_find_plans_elsewhere(phase.facts)}
+    own = (circle for circle in cycles(waits) if not plans_elsewhere.issuperset(circle.names))
+    return (*own, *orphans(waits, suppliers(phase)))
 
 
 def cycles(waits: Iterable[Wait]) -> tuple[Deadlock, ...]:
