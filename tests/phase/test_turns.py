@@ -12,7 +12,7 @@ import pytest
 
 from tests.examples import FIXTURES
 from tests.loops.test_delivery import of_frontend
-from tests.support.phases import COMMITS, FOLDER, complete, facts
+from tests.support.phases import COMMITS, FOLDER, committed, complete, facts
 from tests.support.settings import config_from
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.examine import examine
@@ -532,6 +532,45 @@ def test_a_plan_that_waits_for_what_nobody_makes_is_the_lead_s_to_mend() -> None
     found = turn({"01-01.plan.jsonl": [header, task], "01-01.summary.jsonl": [{"s": "partial"}]})
     assert (found.agent, found.inputs) == ("lead", ("01-01.plan.jsonl",))
     assert "01-09" in found.why
+
+
+def test_the_lead_of_each_department_is_given_its_own_plans_of_an_endless_wait() -> None:
+    task = {"id": "T1", "a": "sign", "f": ["src/auth.ts"], "spec": "RS256"}
+    content: dict[str, list[dict[str, Any]]] = {
+        "fe-architecture.toon": [{"tech_decisions": ["JWT"]}]
+    }
+    for number, need in (("01", "02"), ("02", "01")):
+        header = {"p": "01", "n": number, "t": "Tokens", "w": 1, "d": [f"01-{need}"]}
+        for prefix in ("", "fe-"):
+            content[f"{prefix}01-{number}.plan.jsonl"] = [header, task]
+            content[f"{prefix}01-{number}.summary.jsonl"] = [{"s": "partial"}]
+    both = config_from({"departments": {"frontend": True}, "department_workflow": "parallel"})
+    phase = Phase(facts(complete() | content, config=both))
+    asked = {act.agent: [path.rpartition("/")[2] for path in act.writes] for act in acts_of(phase)}
+    assert asked == {
+        "lead": ["01-01.plan.jsonl", "01-02.plan.jsonl"],
+        "fe-lead": ["fe-01-01.plan.jsonl", "fe-01-02.plan.jsonl"],
+    }
+
+
+def test_a_lead_changes_the_plan_that_holds_the_planning_and_not_the_first_one() -> None:
+    header = {"p": "01", "n": "02", "t": "Login", "w": 2, "d": ["01-01"]}
+    task = {"id": "T1", "a": "log in", "f": ["src/login.ts"], "spec": "x", "ts": "x"}
+    elsewhere = {"xd": [{"p": "02", "n": "01", "a": "", "r": ""}]}
+    waiting = {"01-02.plan.jsonl": [header | elsewhere, task]}
+    assert writes(waiting) == ("lead", ["01-02.plan.jsonl"])
+    circle: dict[str, Any] = {
+        "plans_of_all": {(Dept.BACKEND, "02-01"): False},
+        "needs_of_all": {(Dept.BACKEND, "02-01"): ("01-02",)},
+    }
+    waiting |= {"01-02.summary.jsonl": [{"s": "partial"}]}
+    assert writes(waiting, **circle) == ("lead", ["01-02.plan.jsonl"])
+    ends = turn(waiting, **circle)
+    assert ends.deed == "ends the wait that nobody else can end"
+    assert ends.why.startswith("deadlock: 01-02 waits for 02-01")
+    torn = committed("01-02.plan.jsonl", [])._replace(valid=False)
+    (act, *_) = acts_of(Phase(facts(complete()).with_committed(torn)))
+    assert (act.agent, [path[-16:] for path in act.writes]) == ("lead", ["01-02.plan.jsonl"])
 
 
 def test_what_a_false_summary_lacks_is_told_to_its_dev() -> None:

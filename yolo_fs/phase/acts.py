@@ -15,8 +15,8 @@ from yolo_fs.authority.actors import find_actor, mode_of, name_at_work
 from yolo_fs.authority.writers import producers_of, writer_for
 from yolo_fs.core.ids import PlanId, TaskRef, stays_inside
 from yolo_fs.evidence.facts import paths_in
-from yolo_fs.evidence.failures import SIGN_OFF
-from yolo_fs.evidence.plan_status import touches_nothing
+from yolo_fs.evidence.failures import SIGN_OFF, find_unreadable
+from yolo_fs.evidence.plan_status import awaited_elsewhere, touches_nothing
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import DepartmentStatus, Next, StepStanding, tasks_of_wave
 from yolo_fs.phase.turns import asked_by_gate
@@ -282,8 +282,11 @@ def _writes(phase: Phase, turn: Next, department: Dept | None, plan: str) -> Ite
         yield from (f"{folder}/{name}" for name in names)
     elif role in _LEAVES:
         yield f"{folder}/{_LEAVES[role]}"
+    elif plans := tuple(_find_plans_in(turn)):
+        yield from (f"{folder}/{name}" for name in plans)
     elif turn.step == "planning":
-        yield f"{folder}/{_prefix(department)}{_plan_number(phase, department)}.plan.jsonl"
+        first = f"{folder}/{_prefix(department)}{_plan_number(phase, department)}.plan.jsonl"
+        yield from tuple(_find_plans_that_hold(view)) or (first,)
         yield from (f"{folder}/{name}" for name in _contract(phase, department))
     elif role is Role.DEV:
         yield from _files_of_dev(view, turn, plan, folder)
@@ -330,6 +333,26 @@ def _find_gate_files(phase: Phase, turn: Next) -> Iterator[str]:
     made = [row for row in ARTIFACTS if row.made_by in makers]
     missing = [row.file for row in made if not phase.facts.of_kind(row.kind)]
     yield from dict.fromkeys((*missing, *places))
+
+
+def _find_plans_in(turn: Next) -> Iterator[str]:
+    """Yield the plans among what a Lead reads in its turn: it reads only those that it changes."""
+    row = AGENT_BY_NAME.get(turn.agent)
+    for name in turn.inputs if row and row.role is Role.LEAD else ():
+        place = place_of_name(name)
+        if place and place.artifact.kind == "plan":
+            yield name
+
+
+def _find_plans_that_hold(view: View) -> Iterator[str]:
+    """Yield the plans that hold the planning: each that cannot be read, or waits for another
+    phase.
+    """
+    facts = view.facts
+    yield from (place.path for place in find_unreadable(facts, "planning", view.department))
+    waiting = {plan.id for plan in view.plan_files if any(awaited_elsewhere(facts, plan))}
+    places = (artifact.place for artifact in view.of("plan"))
+    yield from (place.path for place in places if place.plan in waiting)
 
 
 def _contract(phase: Phase, department: Dept | None) -> Iterator[str]:
