@@ -106,6 +106,26 @@ def test_an_answer_and_a_commit_end_the_one_that_they_name(team: Team, ask: Ask)
     }
 
 
+def test_nobody_of_another_department_is_asked_for_a_decision(team: Team, ask: Ask) -> None:
+    opened = ("escalate", "open", "--as", "dev", "--task", "01-01/T1", "--reason", "the key", *SAYS)
+    code, answer = ask(*opened, "--to", "fe-senior")
+    assert (code, answer["findings"][0]["reason"]) == (Exit.FINDINGS, "wrong_level")
+    assert answer["findings"][0]["message"] == (
+        "fe-senior is not in backend, which owns this escalation"
+    )
+    assert ask(*opened, "--to", "senior")[0] == Exit.DONE
+    up = ("escalate", "raise", "ESC-01-01-T1", "--as", "senior", "--reason", "the key", *SAYS)
+    code, answer = ask(*up, "--to", "fe-lead")
+    assert (code, answer["findings"][0]["hint"]) == (Exit.FINDINGS, "It belongs to lead.")
+    assert ask(*up, "--to", "lead")[0] == Exit.DONE
+    down = ("escalate", "resolve", "ESC-01-01-T1", "--as", "lead", "--decision", "the new one")
+    code, answer = ask(*down, "--to", "ux-senior")
+    held = answer["data"]["escalation"]["holder"]
+    assert (code, held) == (Exit.DONE, "senior"), "a decision goes on all the same"
+    (warning,) = ask("escalate", "list")[1]["findings"]
+    assert (warning["level"], warning["hint"]) == ("warning", "It belongs to senior.")
+
+
 def test_a_progress_message_names_the_task_of_either(team: Team, ask: Ask, tmp_path: Path) -> None:
     report(ask, "fe-dev", "which blue?")
     ask("escalate", "resolve", "ESC-fe-01-01-T1", "--as", "fe-senior", "--decision", "navy")

@@ -100,11 +100,12 @@ def begin(first: LogEntry, known: EscalationLog, department: Dept, *, is_known: 
     log.
     """
     path = path_of(first.role, known.mode) if first.state == "open" else ()
-    findings = tuple(_check_first_line(first, path, is_known=is_known))
+    department = department_said(first.agent) or department
+    findings = tuple(_check_first_line(first, path, department, is_known=is_known))
     path = path or _CHAIN[known.mode].roles
     escalation = EscalationProgress(
         id=first.id,
-        department=department_said(first.agent) or department,
+        department=department,
         severity=first.severity,
         standing=EscalationStage.RISING,
         path=path,
@@ -139,7 +140,7 @@ def _adopt_entry(escalation: EscalationProgress, entry: LogEntry) -> EscalationP
 
 
 def _check_first_line(
-    first: LogEntry, path: tuple[Role, ...], *, is_known: bool
+    first: LogEntry, path: tuple[Role, ...], department: Dept, *, is_known: bool
 ) -> Iterator[Finding]:
     if first.role is None:
         yield unknown(first, first.agent, "agent")
@@ -155,10 +156,10 @@ def _check_first_line(
             first, Rule.DIRECT_REPORT, "/agent", message, "The Lead decides on its findings."
         )
     elif path and first.number:
-        yield from wrong_target(first, path)
+        yield from wrong_target(first, path, department)
 
 
-def wrong_target(first: LogEntry, path: tuple[Role, ...]) -> Iterator[Finding]:
+def wrong_target(first: LogEntry, path: tuple[Role, ...], department: Dept) -> Iterator[Finding]:
     """Yield what is wrong with the addressee of a report: only a security FAIL goes further up."""
     may_bypass = first.role is Role.SECURITY and first.move == "fail" and first.to is Role.USER
     if first.to is None:
@@ -167,6 +168,20 @@ def wrong_target(first: LogEntry, path: tuple[Role, ...]) -> Iterator[Finding]:
         rule = rule_broken(first.role, first.to)
         message = f"{path[0].label} does not escalate to {first.to.label}"
         yield refused(first, rule, "/tgt", message, f"Ask {path[1].label}.")
+    elif _is_said_of_another(first.target, department):
+        yield _foreign_target(first, department, path[1])
+
+
+def _is_said_of_another(name: str, department: Dept) -> bool:
+    """Return whether a name says that its agent is of another department."""
+    return department_said(name) not in (None, department)
+
+
+def _foreign_target(line: LogEntry, department: Dept, to: Role) -> Finding:
+    """Return the finding that a line is addressed to the role of another department."""
+    message = f"{line.target} is not in {department}, which owns this escalation"
+    hint = f"It belongs to {name_in(to, department)}."
+    return refused(line, Rule.DIRECT_REPORT, "/tgt", message, hint)
 
 
 def advance(escalation: EscalationProgress, line: LogEntry, known: EscalationLog) -> Step:
@@ -186,8 +201,8 @@ def advance(escalation: EscalationProgress, line: LogEntry, known: EscalationLog
 
 
 def _is_foreign(escalation: EscalationProgress, line: LogEntry) -> bool:
-    department, row = department_said(line.agent), department_row(escalation.department)
-    return department is not None and department is not escalation.department and row is not None
+    is_known = department_row(escalation.department) is not None
+    return is_known and _is_said_of_another(line.agent, escalation.department)
 
 
 def _hint_for_own(line: LogEntry, known: EscalationLog) -> str:
@@ -230,7 +245,7 @@ def _report(escalation: EscalationProgress, line: LogEntry, known: EscalationLog
     )
     if escalation.round_trips >= known.rules.max_round_trips:
         return again._replace(standing=EscalationStage.STOPPED, holder=Role.USER), ()
-    return again, tuple(wrong_target(line, path))
+    return again, tuple(wrong_target(line, path, escalation.department))
 
 
 def _move_up(escalation: EscalationProgress, line: LogEntry) -> Step:
@@ -261,6 +276,8 @@ def _move_up(escalation: EscalationProgress, line: LogEntry) -> Step:
     above = escalation.above(escalation.holder)
     if line.to is None or line.to is not above:
         return escalation, (_report_skip(escalation, line, above),)
+    if _is_said_of_another(line.target, escalation.department):
+        return escalation, (_foreign_target(line, escalation.department, above),)
     return escalation._replace(holder=line.to, reminded=False), ()
 
 
@@ -353,7 +370,9 @@ def _hand_down(escalation: EscalationProgress, line: LogEntry) -> Step:
         claimed=escalation.claimed or line.state == "resolved",
     )
     if line.to is below:
-        return moved, ()
+        is_foreign = _is_said_of_another(line.target, escalation.department)
+        other = _foreign_target(line, escalation.department, below)
+        return moved, (replace(other, level=Level.WARNING),) if is_foreign else ()
     message = f"a resolution goes down level by level, {escalation.holder.label} to {below.label}"
     hint = f"{name_in(below, escalation.department)} has it now."
     warning = finding(
