@@ -337,7 +337,9 @@ def test_what_departments_still_owe_each_other_holds_the_sign_off_as_the_next_tu
     assert message == ask("workflow", "next", "--phase", "1")[1]["data"]["next"]["why"]
 
 
-@pytest.mark.parametrize("by", ["dev", "yolo-dev", "senior", "qa", "architect", "fe-security"])
+@pytest.mark.parametrize(
+    "by", ["dev", "yolo-dev", "senior", "qa", "architect", "fe-security", "fe-lead", "yolo-ux-lead"]
+)
 def test_an_agent_whose_step_it_is_not_is_refused(team: Team, ask: Ask, by: str) -> None:
     work(team)
     head = team.head()
@@ -345,6 +347,19 @@ def test_an_agent_whose_step_it_is_not_is_refused(team: Team, ask: Ask, by: str)
     assert (code, answer["findings"][0]["reason"]) == (Exit.FINDINGS, "out_of_lane")
     assert "--as lead" in answer["findings"][0]["hint"]
     assert team.head() == head
+
+
+def test_the_lead_of_each_department_at_work_may_sign_and_one_of_them_is_named(
+    team: Team, ask: Ask
+) -> None:
+    team.config({"departments": {"backend": False, "frontend": True}})
+    team.file(f"{PLANNING}/phases/01-auth/fe-critique.jsonl", "")
+    code, answer = ask("phase", "sign-off", "1", "--as", "lead")
+    assert (code, answer["findings"][0]["reason"]) == (Exit.FINDINGS, "out_of_lane")
+    assert answer["findings"][0]["message"].endswith("backend does not work on it")
+    assert answer["findings"][0]["hint"].endswith("--as fe-lead")
+    code, answer = ask("phase", "sign-off", "1", "--as", "fe-lead")
+    assert answer["data"]["state"] == "lacking"
 
 
 @pytest.mark.parametrize("variable", ["YOLO_FS_ROLE", "YOLO_FS_AGENT"])

@@ -16,6 +16,7 @@ from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.phase import Phase, Phases
 from yolo_fs.progress.cut_off import find_unproved
 from yolo_fs.progress.placing import FileCommitter, tried
+from yolo_fs.protocol.departments import Role, name_in
 from yolo_fs.protocol.workflow import SIGN_OFF_COMMAND
 from yolo_fs.states.project import sealed
 from yolo_fs.states.signoff import (
@@ -23,9 +24,9 @@ from yolo_fs.states.signoff import (
     is_signed_off,
     lacks_of_sign_off,
     marked,
-    may_sign_off,
     roadmap_of,
     signed_state,
+    why_not_to_sign,
 )
 from yolo_fs.system.store import json_text
 
@@ -69,11 +70,10 @@ class PhaseSignOff:
                 clone cannot tell the order of the evidence; what stands in the way of any
                 commit; what is wrong with a file that is there.
         """
-        if by is not None and not may_sign_off(by.role):
-            message = f"{by.name} does not sign a phase off: that is the Lead's step"
+        if by is not None and (why := why_not_to_sign(named, by)):
             command = SIGN_OFF_COMMAND.format(phase=named.facts.spelled)
-            hint = f"Tell the Lead: {command} --as lead"
-            raise YoloError(Reason.OUT_OF_LANE, message, hint=hint)
+            lead = name_in(Role.LEAD, named.facts.options.departments[0])
+            raise YoloError(Reason.OUT_OF_LANE, why, hint=f"Tell {lead}: {command} --as {lead}")
         return tried(lambda: self._sign(named, dry_run=dry_run))
 
     def _sign(self, named: Phase, *, dry_run: bool) -> SignedOff:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from yolo_fs.artifacts.classify import PROJECT_STATE, classify
+from yolo_fs.authority.actors import Actor
 from yolo_fs.evidence.facts import CommittedArtifact
 from yolo_fs.phase.phase import Phase, Phases
 from yolo_fs.phase.turns import asked_by_gate
@@ -23,9 +24,13 @@ SIGN_OFF = "signoff"
 ROADMAP = "ROADMAP.md"
 
 
-def may_sign_off(role: Role) -> bool:
-    """Return whether a role signs phases off."""
-    return role is Role.USER or role in STEP_BY_KEY[SIGN_OFF].agents
+def why_not_to_sign(phase: Phase, by: Actor) -> str:
+    """Return why an agent does not sign a phase off; empty for its Leads and the user."""
+    if by.role is not Role.USER and by.role not in STEP_BY_KEY[SIGN_OFF].agents:
+        return f"{by.name} does not sign a phase off: that is the Lead's step"
+    if by.department in (None, *phase.facts.options.departments):
+        return ""
+    return f"{by.name} does not sign the phase off: {by.department} does not work on it"
 
 
 def is_signed_off(phase: Phase) -> bool:
