@@ -216,6 +216,71 @@ def test_a_verdict_that_a_person_committed_against_its_own_evidence_is_named(
     assert found == [("state_conflict", "/fl"), ("state_conflict", "/r")]
 
 
+def decided(what: str) -> dict[str, str]:
+    return {"ts": "2026-02-19T08:00:00Z", "agent": "dev", "dec": what, "reason": "Why not"}
+
+
+def commit_by_hand(root: Path, name: str, *records: dict[str, Any]) -> str:
+    (root / PHASE).mkdir(parents=True, exist_ok=True)
+    (root / PHASE / name).write_bytes(jsonl(*records))
+    git(root, "add", "-f", PHASE)
+    git(root, "commit", "-qm", f"docs: {name}")
+    return git(root, "rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize(
+    ("name", "records"),
+    [
+        ("decisions.jsonl", [decided(f"take {number}") for number in range(3)]),
+        ("critique.jsonl", [FINDING | {"id": f"C{number}"} for number in range(3)]),
+    ],
+)
+def test_a_merge_that_drops_records_of_a_side_is_named_until_the_branch_has_them_again(
+    root: Path,
+    commit: Commit,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    records: list[dict[str, Any]],
+) -> None:
+    first, mine, theirs = records
+    commit((name, jsonl(first)))
+    git(root, "reset", "-q", "--hard")
+    git(root, "switch", "-qc", "theirs")
+    tip = commit_by_hand(root, name, first, theirs)
+    git(root, "switch", "-q", "main")
+    commit_by_hand(root, name, first, mine)
+    git(root, "merge", "-q", "-s", "ours", "--no-edit", "theirs")
+    code, answer = verify(root, capsys)
+    (found,) = answer["data"]["faults"]
+    assert (code, found["reason"], found["line"]) == (Exit.FINDINGS, "records_lost", 2)
+    assert (found["commit"], found["path"]) == (
+        git(root, "rev-parse", "HEAD"),
+        f"{PHASE}/{name}",
+    )
+    assert found["message"].endswith(f" of {tip[:12]}") and tip[:12] in found["hint"]
+    assert run(["verify", "-C", str(root)]) == Exit.FINDINGS
+    assert "1 merge dropped records that the branch still lacks" in capsys.readouterr().out
+    commit((name, jsonl(first, mine, theirs)))
+    assert verify(root, capsys)[0] == Exit.DONE
+
+
+def test_a_merge_that_takes_what_a_side_removed_or_moved_has_dropped_nothing(
+    root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two = (FINDING | {"id": f"C{number}"} for number in range(2))
+    commit(("critique.jsonl", jsonl(one, two)), DECISION)
+    git(root, "reset", "-q", "--hard")
+    git(root, "switch", "-qc", "moved")
+    git(root, "mv", PHASE, PHASE.replace("auth", "login"))
+    git(root, "commit", "-qm", "docs: rename it")
+    git(root, "switch", "-q", "main")
+    commit_by_hand(root, "critique.jsonl", two)
+    commit_by_hand(root, "decisions.jsonl", json.loads(DECISION[1]), decided("go on"))
+    git(root, "merge", "-q", "--no-edit", "moved")
+    assert git(root, "ls-files", PHASE) == ""
+    assert verify(root, capsys)[0] == Exit.DONE
+
+
 def test_range_chooses_the_commits(
     root: Path, commit: Commit, capsys: pytest.CaptureFixture[str]
 ) -> None:

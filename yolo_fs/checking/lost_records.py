@@ -6,13 +6,22 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
-from yolo_fs.artifacts.classify import ENVELOPE, PLANNING_ROOT
-from yolo_fs.artifacts.records import LostRecord, keeps_records, key_of, lost_records, superseded_in
+from yolo_fs.artifacts.classify import ENVELOPE, PLANNING_ROOT, classify
+from yolo_fs.artifacts.records import (
+    LostRecord,
+    keeps_records,
+    key_of,
+    lost_records,
+    name_of,
+    superseded_in,
+)
 from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.authority.writers import producers_of
-from yolo_fs.core.reasons import Finding, Reason
+from yolo_fs.core.ids import SHORT
+from yolo_fs.core.reasons import Finding, Reason, YoloError, shortened
 from yolo_fs.git.history import LoggedCommit, log
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.departments import name_in
@@ -58,6 +67,98 @@ def _check_sent(
         "name."
     )
     return (Finding(Reason.STATE_CONFLICT, place.path, 1, "", message, expected, hint),)
+
+
+def dropped_by_merges(repository: Repository, tip: str) -> Iterator[tuple[str, Finding]]:
+    """Yield each merge that dropped records of a side which `tip` still lacks, with a finding for
+    each file and side.
+
+    A side may have removed what both had before. What this clone does not have tells of nothing.
+    """
+    for merge in repository.git.text("rev-list", "--merges", "--end-of-options", tip).split():
+        with suppress(YoloError):
+            yield from [(merge, each) for each in _find_dropped(repository, merge, tip)]
+
+
+def _find_dropped(repository: Repository, merge: str, tip: str) -> Iterator[Finding]:
+    for side in repository.parents(merge):
+        for path in sorted(repository.files_between(side, merge, PLANNING_ROOT)):
+            place = classify(path)
+            if place is None or not keeps_records(place.artifact):
+                continue
+            before = _values_at(repository, side, place)
+            lost = _lost_lines(place, before, _values_at(repository, merge, place))
+            lost &= _lost_lines(place, before, _values_wherever(repository, tip, place))
+            for other in {*repository.parents(merge)} - {side} if lost else ():
+                removed = _find_removed_keys(repository, place, side, other)
+                lost -= {at for at in lost if key_of(place.artifact, before[at - 1]) in removed}
+            let_go = superseded_in(_decisions(repository, place, tip), place.name)
+            names = [_name_of_line(place, before, at) for at in sorted(lost)]
+            if kept := [name for name in names if name not in let_go]:
+                yield _finding_on_merge(place, kept, min(lost), side)
+
+
+def _lost_lines(
+    place: ArtifactPath, before: Sequence[dict[str, Any]], now: Sequence[dict[str, Any]]
+) -> set[int]:
+    return {record.line for record in lost_records(place.artifact, before, now)}
+
+
+def _name_of_line(place: ArtifactPath, values: Sequence[dict[str, Any]], line: int) -> str:
+    name = "" if place.artifact.append_only else name_of(place.artifact, values[line - 1])
+    return name or f"line {line}"
+
+
+def _find_removed_keys(
+    repository: Repository, place: ArtifactPath, side: str, other: str
+) -> set[str]:
+    """Return the keys of the records that the other side of a merge removed, of those that both
+    sides had.
+    """
+    answer = repository.git.run("merge-base", "--all", side, other, ok=(0, 1))
+    now = _values_wherever(repository, other, place)
+    return {
+        key_of(place.artifact, before[line - 1])
+        for base in answer.out.decode().split()
+        for before in (_values_wherever(repository, base, place),)
+        for line in _lost_lines(place, before, now)
+    }
+
+
+def _values_at(repository: Repository, commit: str, place: ArtifactPath) -> list[dict[str, Any]]:
+    """Return the records that a commit has at a path; none where it has no file.
+
+    Raises:
+        YoloError: OBJECT_MISSING.
+    """
+    blob = repository.blob_at(commit, place.path)
+    if blob is None:
+        return []
+    git_object = repository.objects.read(blob, Limits().max_file_bytes)
+    if git_object is None:
+        raise repository.objects.unread(f"blob {blob}", commit)
+    return _values(place, git_object.body)
+
+
+def _values_wherever(
+    repository: Repository, commit: str, place: ArtifactPath
+) -> list[dict[str, Any]]:
+    """Return the records that a commit has in a file; in all of its name where there is none at
+    the path, as the folder of a phase may be renamed.
+    """
+    paths = repository.files_at(commit, PLANNING_ROOT)
+    named = (path for path in paths if path.endswith(f"/{place.name}"))
+    places = [place] if place.path in paths else map(classify, sorted(named))
+    return [value for each in places if each for value in _values_at(repository, commit, each)]
+
+
+def _finding_on_merge(place: ArtifactPath, names: Sequence[str], line: int, side: str) -> Finding:
+    was = shlex.quote(f"{side[:SHORT]}:{place.path}")
+    shown = f"'git show {was}'"
+    message = f"the merge dropped {shortened(names, 3, shown_by=shown)} of {side[:SHORT]}"
+    expected = "every record of both sides"
+    hint = f"{shown} prints the file: add to it what is missing."
+    return Finding(Reason.RECORDS_LOST, place.path, line, "", message, expected, hint)
 
 
 def restored(repository: Repository, place: ArtifactPath, data: bytes) -> bytes:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from yolo_fs.checking.lost_records import dropped_by_merges
 from yolo_fs.checking.verify import HEAD, CommitFault, Verifier, past_hooks
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.cli.validate import watched
@@ -26,8 +27,8 @@ def verify(invocation: Invocation, *, revisions: Sequence[str]) -> Reply:
     subject, trailers.
 
     Needs no daemon and no network. Without REV-RANGE: everything that HEAD contains, commits of
-    people that bypassed the installed git hooks, and artifacts that block a step because they
-    cannot be read, whoever committed them.
+    people that bypassed the installed git hooks, and, whoever made them, merges that dropped
+    records and artifacts that block a step because they cannot be read.
     """
     faults: list[CommitFault] = []
     count = unknown = 0
@@ -43,6 +44,8 @@ def verify(invocation: Invocation, *, revisions: Sequence[str]) -> Reply:
         past = [] if revisions else list(past_hooks(repository, settings))
         faults += past
         known = {(fault.commit, fault.finding.path) for fault in faults}
+        dropped = [] if revisions else list(_find_dropped(repository))
+        faults += dropped
         holding = [] if revisions else list(_find_holding(repository, settings, verifier))
         faults += (each for each in holding if (each.commit, each.finding.path) not in known)
     data = {
@@ -56,8 +59,15 @@ def verify(invocation: Invocation, *, revisions: Sequence[str]) -> Reply:
         data,
         findings,
         exit_code,
-        lambda console: _show(console, count, wrong, unknown, past, holding),
+        lambda console: _show(console, count, wrong, unknown, past, dropped, holding),
     )
+
+
+def _find_dropped(repository: Repository) -> Iterator[CommitFault]:
+    """Yield the merges that dropped records which HEAD still lacks."""
+    if tip := repository.head().tip:
+        for merge, finding in dropped_by_merges(repository, tip):
+            yield CommitFault(merge, finding)
 
 
 def _find_holding(
@@ -80,6 +90,7 @@ def _show(
     wrong: int,
     unknown: int,
     past: Sequence[CommitFault],
+    dropped: Sequence[CommitFault],
     holding: Sequence[CommitFault],
 ) -> None:
     verdict = f"{wrong} with faults" if wrong else "no faults"
@@ -93,6 +104,9 @@ def _show(
         console.print(
             f"{len({fault.commit for fault in past})} of people's commits bypassed the git hooks"
         )
+    if dropped:
+        merges = counted(len({fault.commit for fault in dropped}), "merge")
+        console.print(f"{merges} dropped records that the branch still lacks")
     if held := {fault.finding.path for fault in holding}:
         console.print(
             f"{counted(len(held), 'artifact')} of the branch cannot be read or trusted, "
