@@ -289,6 +289,35 @@ def test_evidence_that_says_fail_is_signed_off_by_nobody(team: Team, ask: Ask) -
     assert any("security says FAIL" in one["message"] for one in answer["findings"])
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("security-audit.jsonl", '{"r": "FAIL", "findings": 1\n'),
+        ("verification.jsonl", '{"r": "FAIL"}\n'),
+        ("qa-code.jsonl", '{"r": "FAIL", "key": "AKIAIOSFODNN7EXAMPLE"}\n'),
+    ],
+)
+def test_a_verdict_that_the_branch_does_not_have_holds_the_sign_off_whatever_it_says(
+    team: Team, ask: Ask, name: str, text: str
+) -> None:
+    work(team)
+    path = f"{PLANNING}/phases/01-auth/{name}"
+    was = (team.root / path).read_text() if (team.root / path).exists() else ""
+    team.file(path, text)
+    os.utime(team.root / path, (1e9, 1e9))  # nobody is still writing it
+    head = team.head()
+    for dry in ((), ("--dry-run",)):
+        code, answer = ask("phase", "sign-off", "1", *dry)
+        (message,) = [each["message"] for each in answer["findings"]]
+        assert (code, answer["data"]["state"]) == (Exit.FINDINGS, "lacking")
+        assert message.startswith(f"{path} is not on the branch, whatever it says (")
+        assert f"{path}' shows why" in message
+    assert team.head() == head
+    assert path in ask("workflow", "next", "--phase", "1")[1]["data"]["refused"]
+    (team.root / path).write_text(was) if was else (team.root / path).unlink()
+    assert ask("phase", "sign-off", "1")[0] == Exit.DONE
+
+
 def _work_in_three_departments(team: Team) -> None:
     team.config(CONFIG | {"effort": "turbo", "documenter": "never"})
     team.user_commits("chore: three departments", f"{PLANNING}/config.json")

@@ -20,6 +20,7 @@ from yolo_fs.progress.board import phases_now
 from yolo_fs.progress.phases import Made, PhaseDirectory, begin_fix, make_phase, misnamed, phases
 from yolo_fs.progress.signoff import PhaseSignOff, SignedOff
 from yolo_fs.progress.workflow import phase_named
+from yolo_fs.reports.status import verdicts_not_committed
 from yolo_fs.workspace.planning_tree import seen_from
 from yolo_fs.workspace.settings import load
 
@@ -139,15 +140,18 @@ def _row(directory: PhaseDirectory, progress: PhaseStatus | None) -> dict[str, A
 def sign_off(invocation: Invocation, *, number: str, agent: str, dry_run: bool) -> Reply:
     """Sign a phase off: commit state.json and ROADMAP.md together, if the evidence allows it.
 
-    Without NUMBER, the phase that is worked on. Exit 0 when it is signed off, now or before; 1 with
-    each piece that is missing.
+    Without NUMBER, the phase that is worked on. A verdict that was written and is not on the
+    branch, since it is rejected or held, is evidence of nothing and holds the sign-off. Exit 0 when
+    it is signed off, now or before; 1 with each piece that is missing.
     """
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
         facts_reader = FactsReader(repository, settings)
         chosen = phase_named(facts_reader, number)
         by = Access(repository, settings, facts_reader).actor(agent) if agent else None
-        done = PhaseSignOff(facts_reader).sign(chosen, by, dry_run=dry_run)
+        unheard = verdicts_not_committed(repository, settings, chosen.facts)
+        signing = PhaseSignOff(facts_reader)
+        done = signing.sign(chosen, by, unheard=unheard, dry_run=dry_run)
     code = Exit.FINDINGS if done.missing else Exit.DONE
     return Reply(done, done.findings, code, lambda console: _show_sign_off(console, done))
 

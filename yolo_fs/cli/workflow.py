@@ -16,6 +16,7 @@ from yolo_fs.cli.reply import PHASE, Invocation, Reply, as_agent, verb
 from yolo_fs.core.ids import spelled_below
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, Finding, safe
+from yolo_fs.evidence.judged import paths_of_verdicts
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader, loops_of
 from yolo_fs.loops.facts import LoopProgress
@@ -26,6 +27,7 @@ from yolo_fs.progress.cut_off import find_unproved
 from yolo_fs.progress.workflow import StepLook, facts_of, find_step, looks, skip, spelled_or_at_work
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.reports.status import CandidateState, unsettled_among
+from yolo_fs.states.signoff import SIGN_OFF
 from yolo_fs.workspace.planning_tree import folder_of
 from yolo_fs.workspace.settings import Settings, load
 
@@ -91,6 +93,8 @@ def next_(invocation: Invocation, *, phase: str) -> Reply:
         }
         open_turns = filter(None, (data["next"], *data["departments"].values()))
         written = {path for turn in open_turns for path in turn["writes"]}
+        if progress.next and progress.next.step == SIGN_OFF:
+            written.update(paths_of_verdicts(scene.phase.facts))
         data["refused"] = _refused_among(scene, written)
         unproved = scene.unproved
     return Reply(data, unproved, show=lambda console: _show_next(console, data, loops, below))

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from yolo_fs.artifacts.table import by_kind
 from yolo_fs.core.ids import SHORT
 from yolo_fs.evidence.facts import (
     NOWHERE,
@@ -23,7 +24,7 @@ from yolo_fs.evidence.facts import (
     is_work_of,
     plans_of,
 )
-from yolo_fs.protocol.departments import Dept
+from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS
 
 _REVIEW, _QA, _SECURITY, _INTEGRATION, _DELIVERY = range(5)
@@ -38,6 +39,18 @@ JUDGED_BY: Mapping[str, int] = {
 }
 """Kind of a verdict → its step."""
 _FAILS = frozenset({"FAIL", "changes_requested"})
+
+
+def paths_of_verdicts(facts: PhaseFacts) -> tuple[str, ...]:
+    """Return where verdicts on a phase are written, the Owner's decision among them, committed or
+    not.
+    """
+    prefixes = [DEPARTMENT_BY_NAME[name].prefix for name in facts.options.departments]
+    rows = filter(None, map(by_kind, (*JUDGED_BY, "owner-signoff")))
+    names = (row.named(prefix) for row in rows for prefix in prefixes)
+    return tuple(f"{facts.folder}/{name}" for name in dict.fromkeys(names))
+
+
 _GATE = "integration-gate-result"
 
 

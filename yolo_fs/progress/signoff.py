@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -62,8 +62,16 @@ class PhaseSignOff:
         self._facts_reader = facts_reader
         self._files = FileCommitter(facts_reader.repository, facts_reader.settings)
 
-    def sign(self, named: Phase, by: Actor | None, *, dry_run: bool = False) -> SignedOff:
-        """Sign a phase off, or return what it lacks. `by`: None for a person at a terminal.
+    def sign(
+        self,
+        named: Phase,
+        by: Actor | None,
+        *,
+        unheard: Sequence[str] = (),
+        dry_run: bool = False,
+    ) -> SignedOff:
+        """Sign a phase off, or return what it lacks. `by`: None for a person at a terminal;
+        `unheard`: verdicts that were written and are not on the branch, one sentence each.
 
         Raises:
             YoloError: OUT_OF_LANE for an agent whose act it is not; OBJECT_MISSING where a shallow
@@ -74,9 +82,9 @@ class PhaseSignOff:
             command = SIGN_OFF_COMMAND.format(phase=named.facts.spelled)
             lead = name_in(Role.LEAD, named.facts.options.departments[0])
             raise YoloError(Reason.OUT_OF_LANE, why, hint=f"Tell {lead}: {command} --as {lead}")
-        return tried(lambda: self._sign(named, dry_run=dry_run))
+        return tried(lambda: self._sign(named, unheard, dry_run=dry_run))
 
-    def _sign(self, named: Phase, *, dry_run: bool) -> SignedOff:
+    def _sign(self, named: Phase, unheard: Sequence[str], *, dry_run: bool) -> SignedOff:
         head = self._repository.head()
         phases = self._facts_reader.phases(head.tip)
         phase = next((candidate for candidate in phases if candidate.id == named.id), named)
@@ -86,7 +94,7 @@ class PhaseSignOff:
                 step.by for step in phase.progress.steps if step.step.key == SIGN_OFF
             )
             return SignedOff(name, "already", commit)
-        if missing := lacks_of_sign_off(phase):
+        if missing := (*lacks_of_sign_off(phase), *unheard):
             return SignedOff(name, "lacking", missing=missing)
         for unproved in find_unproved(self._repository, phase):
             raise YoloError(

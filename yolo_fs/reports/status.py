@@ -7,6 +7,7 @@ Every candidate is in exactly one of committed, pending, held, rejected.
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,8 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import misnamed, phase_folder_of
-from yolo_fs.artifacts.decide import describe
+from yolo_fs.artifacts.decide import describe, reason_and_findings
+from yolo_fs.artifacts.uncommitted import command_for
 from yolo_fs.artifacts.verdicts import (
     Accepted,
     Committed,
@@ -30,6 +32,8 @@ from yolo_fs.checking.verify_command import VerifyRun, verification_of
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Finding, Reason
 from yolo_fs.daemon.health import DaemonHealth, health
+from yolo_fs.evidence.facts import PhaseFacts
+from yolo_fs.evidence.judged import paths_of_verdicts
 from yolo_fs.git.repository import Head, Repository, StagedEntry
 from yolo_fs.history.index import HistoryIndex, IndexedCommit
 from yolo_fs.kept.selection import KeptEntry
@@ -270,6 +274,28 @@ def unsettled_among(
     if not any(map(is_there_and_differs, paths)):
         return ()
     return [each for each in report(repository, settings).listing.unsettled if each.path in paths]
+
+
+def verdicts_not_committed(
+    repository: Repository, settings: Settings, facts: PhaseFacts
+) -> tuple[str, ...]:
+    """Return the verdicts on a phase that were written and are not on the branch, each with why and
+    the command that shows it. What the branch has moved past says nothing new.
+    """
+    found = unsettled_among(repository, settings, paths_of_verdicts(facts))
+    told = ((each, reason_and_findings(each.verdict)[0]) for each in found)
+    return tuple(
+        f"{each.path} is not on the branch, whatever it says ({each.standing}: {reason.value}): "
+        f"'{_command_about(each, reason)}' shows why"
+        for each, reason in told
+        if reason is not Reason.OLDER_THAN_BRANCH
+    )
+
+
+def _command_about(candidate: Candidate, reason: Reason) -> str:
+    if candidate.standing is CandidateState.HELD:
+        return command_for(reason, candidate.path)
+    return f"yolo-fs validate {shlex.quote(candidate.path)}"
 
 
 def _list_candidates(
