@@ -463,7 +463,7 @@ def test_a_sign_off_on_a_branch_signs_nothing_that_the_branch_did_not_have(tmp_p
     git(one.root, "merge", "-q", "--no-ff", "-m", "Merge work", "work")
     phase = one.phase()
     assert phase.is_complete
-    assert [each.split()[0] for each in phase.changed_after_sign_off] == ["01-01"]
+    assert [each.what for each in phase.changed_after_sign_off] == ["01-01"]
 
 
 @pytest.mark.parametrize("subject", ["Merge work", "feat(01-01): T1 do backend", "chore: merge"])

@@ -182,6 +182,28 @@ def test_source_that_comes_after_the_sign_off_is_named_and_opens_nothing(
         assert f"not reviewed: source of 01-01 ({team.head()[:12]})" in capsys.readouterr().out
 
 
+def test_what_departments_hand_over_after_the_sign_off_is_named_until_the_gate_has_judged_it(
+    team: Team, ask: Ask, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work(team)
+    assert ask("phase", "sign-off", "1")[0] == Exit.DONE
+    contract = (team.examples / "api-contracts/ok/proposed_then_agreed.jsonl").read_text()
+    team.file(f"{PLANNING}/phases/01-auth/api-contracts.jsonl", contract)
+    late = team.user_commits("docs(01): API contract agreed", PLANNING)
+    (phase,) = ask("status")[1]["data"]["team"]["phases"]
+    assert phase["complete"]
+    assert phase["changed_after_sign_off"] == [f"api-contracts.jsonl ({late[:12]})"]
+    capsys.readouterr()
+    for words in (["status"], ["report", "--format", "markdown", "--phase", "1"]):
+        assert run([*words, "-C", str(team.root)]) in (Exit.DONE, Exit.FINDINGS)
+        assert f"not reviewed: api-contracts.jsonl ({late[:12]})" in capsys.readouterr().out
+    result = (team.examples / "integration-gate-result/ok/pass.jsonl").read_text()
+    team.file(f"{PLANNING}/phases/01-auth/integration-gate-result.jsonl", result)
+    team.user_commits("docs(01): integration gate", PLANNING)
+    (phase,) = ask("status")[1]["data"]["team"]["phases"]
+    assert phase["complete"] and phase["changed_after_sign_off"] == []
+
+
 def test_verdicts_in_one_commit_with_what_they_judge_are_named(
     team: Team, ask: Ask, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -189,8 +189,9 @@ def _draw_headlines(console: Console, phases: Sequence[PhaseBoard]) -> None:
     console.print("\n".join(phase.progress.headline for phase in phases), style=style)
     for phase in phases:
         if late := phase.changed_after_sign_off:
-            shown = shortened(late, 3, shown_by="'yolo-fs status --json'")
-            line = f"  changed after its sign-off, and not reviewed: source of {shown}"
+            words = [change.in_words for change in late]
+            shown = shortened(words, 3, shown_by="'yolo-fs status --json'")
+            line = f"  changed after its sign-off, and not reviewed: {shown}"
             console.print(line, style="yellow")
     if phases[-1].unknown_order:
         console.print(f"  {phases[-1].unknown_order}", style="dim")

@@ -153,16 +153,40 @@ def _find_sign_off_position(facts: PhaseFacts) -> int | None:
     return at if facts.signed_off and not any(came_after_sign_off(facts, at)) else None
 
 
-def changed_after_sign_off(facts: PhaseFacts) -> Iterator[str]:
-    """Yield the source commits of a phase that came after its sign-off, by plan: what is signed
-    stays so, but nobody has judged them.
+class LateChange(NamedTuple):
+    """Something that changed after the sign-off of its phase, and that nobody has judged."""
+
+    what: str
+    """A plan, or the name of an artifact."""
+    commit: str
+    is_source: bool
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.commit[:SHORT]})"
+
+    @property
+    def in_words(self) -> str:
+        """The same, in a list of both kinds."""
+        return f"source of {self}" if self.is_source else str(self)
+
+
+def changed_after_sign_off(facts: PhaseFacts) -> Iterator[LateChange]:
+    """Yield the source commits of a phase that came after its sign-off, and what departments hand
+    each other since then: what is signed stays so, but nobody has judged them. The integration gate
+    judges what they hand over, also after the sign-off.
     """
     signed_at = facts.ask(_find_sign_off_position)
     if signed_at is None or signed_at == NOWHERE:
         return
     for work in facts.work:
         if work.position != NOWHERE and facts.is_later(work.position, signed_at):
-            yield f"{work.plan} ({work.commit[:SHORT]})"
+            yield LateChange(work.plan, work.commit, is_source=True)
+    results = [artifact.position for artifact in facts.of_kind(_GATE)]
+    for artifact in chain.from_iterable(map(facts.of_kind, INTEGRATED)):
+        if artifact.position != NOWHERE and all(
+            facts.is_later(artifact.position, judged_at) for judged_at in (signed_at, *results)
+        ):
+            yield LateChange(artifact.place.name, artifact.commit, is_source=False)
 
 
 def came_together(facts: PhaseFacts) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from yolo_fs.escalations.fold import as_committed, open_of
 from yolo_fs.escalations.log import EscalationProgress
 from yolo_fs.evidence.facts import CommittedArtifact, PhaseFacts, WorkflowOptions
 from yolo_fs.evidence.failures import failures_of
-from yolo_fs.evidence.judged import came_together, changed_after_sign_off
+from yolo_fs.evidence.judged import LateChange, came_together, changed_after_sign_off
 from yolo_fs.handoffs.contents import faults_of_handoffs, handoff_into
 from yolo_fs.phase.gate_status import CheckResult, GateStatus
 from yolo_fs.phase.gates import DueDecision, gates_of, integration_checks_of, sentinels_of, sign_off
@@ -177,8 +177,8 @@ class Phase:
         return as_committed(self.facts)
 
     @cached_property
-    def changed_after_sign_off(self) -> tuple[str, ...]:
-        """The source commits that came after the sign-off, which nobody has judged."""
+    def changed_after_sign_off(self) -> tuple[LateChange, ...]:
+        """What came after the sign-off, and nobody has judged."""
         return tuple(changed_after_sign_off(self.facts)) if self.is_complete else ()
 
     @cached_property

@@ -116,7 +116,7 @@ class PhaseBoard(Phase):
             "escalations": [as_json(escalation) for escalation in self.escalations],
             "loops": to_json(self.loops),
             "out_of_lane": [finding.as_json() for finding in self.out_of_lane],
-            "changed_after_sign_off": list(self.changed_after_sign_off),
+            "changed_after_sign_off": list(map(str, self.changed_after_sign_off)),
             "came_together": list(self.came_together),
         }
 

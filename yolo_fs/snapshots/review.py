@@ -171,7 +171,7 @@ def _list_deviations(phase: PhaseBoard) -> Iterator[str]:
             yield f"{line.get('p', '')}-{line.get('n', '')}: {deviation}"
     yield from (str(finding) for finding in (*phase.false_claims, *phase.out_of_lane))
     yield from (
-        f"changed after the sign-off, and not reviewed: source of {each}"
+        f"changed after the sign-off, and not reviewed: {each.in_words}"
         for each in phase.changed_after_sign_off
     )
     if phase.unknown_order:
