@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from yolo_fs.artifacts.classify import classify, intended_path, misnamed, with_phase
+from yolo_fs.artifacts.classify import classify
+from yolo_fs.artifacts.misnamed import intended_path, misnamed, with_phase
 from yolo_fs.artifacts.table import ARTIFACTS
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Reason

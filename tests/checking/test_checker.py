@@ -31,7 +31,7 @@ from yolo_fs.git.refs import RefUpdater
 from yolo_fs.git.repository import Repository
 from yolo_fs.handoff_service.accept import DirectiveHandoffs
 from yolo_fs.handoff_service.sessions import PacketSource
-from yolo_fs.scanning.scanner import Pipeline
+from yolo_fs.scanning.pipeline import Pipeline
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.workspace.settings import Settings, load
 

@@ -16,7 +16,7 @@ from yolo_fs.core.reasons import Reason
 from yolo_fs.daemon import health as daemon_lock
 from yolo_fs.daemon.coordinator import Coordinator
 from yolo_fs.git.repository import Repository
-from yolo_fs.scanning.scanner import Pipeline
+from yolo_fs.scanning.pipeline import Pipeline
 from yolo_fs.system import IS_LINUX
 from yolo_fs.system.files import Stamp
 from yolo_fs.workspace.settings import load

@@ -22,7 +22,7 @@ from yolo_fs.handoff_service.accept import DirectiveHandoffs, ReceivedHandoff
 from yolo_fs.handoff_service.write import EmittedHandoff, emit
 from yolo_fs.phase.report import as_text
 from yolo_fs.reports.resume import resume
-from yolo_fs.scanning.scanner import Pipeline
+from yolo_fs.scanning.pipeline import Pipeline
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.system import IS_LINUX
 from yolo_fs.workspace.settings import Settings

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from yolo_fs.scanning.scanner import QuietTimer
+from yolo_fs.scanning.cached_verdicts import QuietTimer
 from yolo_fs.system.files import Stamp
 
 HOUR_NS = 3_600_000_000_000

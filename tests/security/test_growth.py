@@ -17,7 +17,8 @@ import pytest
 from tests.security.patterns import Pattern, all_patterns, inputs_for
 from tests.support.sample import ALL, sample_of
 from yolo_fs.artifacts.catalogue import find_kind
-from yolo_fs.artifacts.classify import classify, intended_path, misnamed
+from yolo_fs.artifacts.classify import classify
+from yolo_fs.artifacts.misnamed import intended_path, misnamed
 from yolo_fs.artifacts.naming import is_sound, nearest, purpose_of
 from yolo_fs.artifacts.repair import mended
 from yolo_fs.contexts.extractors import below

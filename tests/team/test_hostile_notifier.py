@@ -15,8 +15,8 @@ import pytest
 
 from tests.team.work_trees import CloneTree
 from yolo_fs.system.notifier import Notifier
+from yolo_fs.team.background_sync import HEARD_S, RemoteSyncThread
 from yolo_fs.team.membership import join
-from yolo_fs.team.remote_sync import HEARD_S, RemoteSyncThread
 from yolo_fs.workspace.settings import load
 
 pytest.importorskip("nats")

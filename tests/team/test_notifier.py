@@ -19,9 +19,9 @@ from tests.team.test_remote_sync import assert_agreed
 from tests.team.work_trees import GAPS, CloneTree, gap
 from yolo_fs.cli.main import run
 from yolo_fs.system.notifier import Notifier
-from yolo_fs.team import remote_sync
+from yolo_fs.team import background_sync
+from yolo_fs.team.background_sync import RemoteSyncThread
 from yolo_fs.team.membership import join, membership_of
-from yolo_fs.team.remote_sync import RemoteSyncThread
 from yolo_fs.workspace.settings import load
 
 pytest.importorskip("nats")
@@ -87,8 +87,8 @@ def test_a_push_wakes_the_others_a_lost_server_is_told_and_polling_goes_on(
     with ExitStack() as awake:
         nats = awake.enter_context(ExitStack())
         nats.enter_context(server(port))
-        monkeypatch.setattr(remote_sync, "BUSY_S", NEVER_S)  # nobody looks unasked
-        monkeypatch.setattr(remote_sync, "QUIET_S", NEVER_S)
+        monkeypatch.setattr(background_sync, "BUSY_S", NEVER_S)  # nobody looks unasked
+        monkeypatch.setattr(background_sync, "QUIET_S", NEVER_S)
         a, b = (awake.enter_context(Waker(new_clone(name), port)) for name in "ab")
         until(lambda: _listeners(port) == 2)
         a.publish(gap(1))

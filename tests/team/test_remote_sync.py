@@ -29,8 +29,8 @@ from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git import refs as remote_module
 from yolo_fs.team import remote_sync
+from yolo_fs.team.background_sync import TeamLink
 from yolo_fs.team.membership import leave
-from yolo_fs.team.remote_sync import TeamLink
 from yolo_fs.workspace.settings import load
 
 BRANCH = "refs/heads/yolo/team/main"

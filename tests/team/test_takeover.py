@@ -12,9 +12,10 @@ from tests.team.test_leases import assert_same, backend, published
 from tests.team.test_remote_sync import BRANCH, at_remote, settle
 from tests.team.work_trees import GAPS, Clones, CloneTree, gap
 from yolo_fs.cli.main import run
-from yolo_fs.team import remote_sync
+from yolo_fs.team import background_sync
+from yolo_fs.team.background_sync import RemoteSyncThread
 from yolo_fs.team.reconcile import TeamLease
-from yolo_fs.team.remote_sync import RemoteSync, RemoteSyncThread
+from yolo_fs.team.remote_sync import RemoteSync
 from yolo_fs.workspace.settings import load
 
 TTL_S = 1
@@ -119,7 +120,7 @@ def test_a_holder_that_has_nothing_to_do_gives_its_signs_however_long_it_would_r
     clones: Clones, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for rest in ("BUSY_S", "QUIET_S"):
-        monkeypatch.setattr(remote_sync, rest, 3600.0)
+        monkeypatch.setattr(background_sync, rest, 3600.0)
     a, b = clones
     take_short(a)
     thread = RemoteSyncThread(str(a.root), load(str(a.root)), a.synchronizer.membership)

@@ -11,7 +11,8 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from yolo_fs.artifacts.catalogue import all_kinds
-from yolo_fs.artifacts.classify import PLANNING_ROOT, artifact_called
+from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.artifacts.misnamed import artifact_called
 from yolo_fs.artifacts.table import Artifact, Home, by_kind
 from yolo_fs.core.reasons import Reason
 from yolo_fs.protocol.departments import DEPARTMENTS

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from yolo_fs.artifacts.catalogue import find_kind
-from yolo_fs.artifacts.classify import artifact_called, classify, name_meant_by, place_of_name
+from yolo_fs.artifacts.classify import classify, place_of_name
+from yolo_fs.artifacts.misnamed import artifact_called, name_meant_by
 from yolo_fs.artifacts.table import ARTIFACTS, Artifact, Home, by_kind
 from yolo_fs.core.ids import PhaseId, PlanId
 from yolo_fs.core.reasons import Reason, YoloError, hint_for_unknown, safe

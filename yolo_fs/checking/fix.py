@@ -19,13 +19,12 @@ from yolo_fs.artifacts.classify import (
     SUMMARY_SUFFIX,
     classify,
     in_tree,
-    misnamed,
-    place_meant_by,
     place_of_name,
     plans_named,
 )
 from yolo_fs.artifacts.corrections import Correction, words_of
 from yolo_fs.artifacts.export import field_docs
+from yolo_fs.artifacts.misnamed import misnamed, place_meant_by
 from yolo_fs.artifacts.repair import MAX_BYTES, mended
 from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.checking.validate import STDIN, CheckedFile, Validator

@@ -18,24 +18,26 @@ from yolo_fs.artifacts.classify import (
     PLANNING_ROOT,
     InTree,
     classify,
-    finding_on_document,
     has_own_name,
     in_tree,
+    kind_of_content,
+    kind_of_name,
+    name_of_kind,
+    place_of_name,
+)
+from yolo_fs.artifacts.handoff_names import HANDOFF_FOLDER
+from yolo_fs.artifacts.misnamed import (
+    finding_on_document,
     is_beside_its_artifact,
     is_document,
     kind_called,
-    kind_of_content,
-    kind_of_name,
     misnamed,
     misplaced,
     name_meant_by,
-    name_of_kind,
     nested,
     place_meant_by,
-    place_of_name,
     with_phase,
 )
-from yolo_fs.artifacts.handoff_names import HANDOFF_FOLDER
 from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.checking.checker import Checker
 from yolo_fs.checking.lost_records import lost_from, restored

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.artifacts.catalogue import Kind, all_kinds, find_kind
-from yolo_fs.artifacts.classify import classify, kind_called
+from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.export import all_schemas, file_of, schemas_of, written
+from yolo_fs.artifacts.misnamed import kind_called
 from yolo_fs.checking.examples import example_for
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.core.ids import SHORT

@@ -18,7 +18,7 @@ from urllib.parse import quote
 import click
 
 from yolo_fs import __version__
-from yolo_fs.artifacts.classify import kind_called
+from yolo_fs.artifacts.misnamed import kind_called
 from yolo_fs.checking.fix import Fixable, fixable_of
 from yolo_fs.checking.validate import STDIN, CheckedFile, Validator
 from yolo_fs.cli.reply import Invocation, Reply, from_stdin, verb

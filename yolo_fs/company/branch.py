@@ -26,7 +26,7 @@ from yolo_fs.phase.phase import Phase
 from yolo_fs.progress.workflow import facts_at
 from yolo_fs.protocol.departments import Role
 from yolo_fs.reports.status import Candidate, CandidateState, report, unsettled_among
-from yolo_fs.scanning.scanner import obstacles_of
+from yolo_fs.scanning.pipeline import obstacles_of
 from yolo_fs.workspace.settings import Settings, load, stamps_of
 
 _COMMITS_LOOKED_AT = 50

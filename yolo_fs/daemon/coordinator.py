@@ -31,7 +31,9 @@ from yolo_fs.kept.service import ContentToKeep, KeptStore
 from yolo_fs.progress.placing import placed
 from yolo_fs.progress.state_move import FreshArtifact, StateMove
 from yolo_fs.protocol.workflow import STEP_BY_KEY
-from yolo_fs.scanning.scanner import CachedVerdict, Observation, Refusal, Scanner, VerdictStore
+from yolo_fs.scanning.cached_verdicts import CachedVerdict, Observation, VerdictStore
+from yolo_fs.scanning.pipeline import Refusal
+from yolo_fs.scanning.scanner import Scanner
 from yolo_fs.system import failpoint
 from yolo_fs.system.files import Stamp, stamp_at, stamp_of
 from yolo_fs.workspace.settings import Settings

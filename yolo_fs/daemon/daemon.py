@@ -34,7 +34,7 @@ from yolo_fs.system.files import content_of, ignore_lease_breaks
 from yolo_fs.system.lock import HeldLock
 from yolo_fs.system.store import reap_temporaries
 from yolo_fs.system.system import return_free_memory
-from yolo_fs.team.remote_sync import TeamLink
+from yolo_fs.team.background_sync import TeamLink
 from yolo_fs.workspace.planning_tree import folders_written_to
 from yolo_fs.workspace.settings import CONFIG, load, stamps_of
 

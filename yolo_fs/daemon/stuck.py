@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 
 from yolo_fs.artifacts.verdicts import Held, Rejected, Verdict, Waiting
-from yolo_fs.scanning.scanner import CachedVerdict
+from yolo_fs.scanning.cached_verdicts import CachedVerdict
 
 
 class StuckPaths:

@@ -9,7 +9,8 @@ import os
 import threading
 from typing import NamedTuple
 
-from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, misnamed
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.artifacts.misnamed import misnamed
 from yolo_fs.system.system import Degraded
 from yolo_fs.system.watch import Watcher
 from yolo_fs.workspace.settings import CONFIG

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING
 
 from yolo_fs.agents.access import Access
 from yolo_fs.agents.recording import AgentJournal
-from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, misnamed, misplaced, nested
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.artifacts.examine import find_secrets
+from yolo_fs.artifacts.misnamed import misnamed, misplaced, nested
 from yolo_fs.authority.access import Target, personal, sealed
 from yolo_fs.authority.actors import AccessDecision, Actor
 from yolo_fs.authority.guarded import Guarded, holds_guarded

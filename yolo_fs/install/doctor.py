@@ -22,7 +22,8 @@ from typing import NamedTuple
 
 from yolo_fs import __version__
 from yolo_fs.agents.alerts import left_claims
-from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, nested
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.artifacts.misnamed import nested
 from yolo_fs.artifacts.uncommitted import lasting_findings
 from yolo_fs.artifacts.verdicts import Held, Rejected
 from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, safe

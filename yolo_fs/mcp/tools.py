@@ -171,7 +171,7 @@ class Tools:
         line, each line ended, short keys. valid is false when there is an error; each fault says
         line, value, what is expected and what to do.
         """
-        from yolo_fs.artifacts.classify import kind_called
+        from yolo_fs.artifacts.misnamed import kind_called
         from yolo_fs.checking.validate import Validator
 
         with closing(Validator(self.start, kind_called(kind) if kind else None)) as validator:

@@ -8,14 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from yolo_fs.artifacts.classify import (
-    PLANNING_ROOT,
-    classify,
-    misnamed,
-    misplaced,
-    with_phase,
-)
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.artifacts.examine import find_secrets
+from yolo_fs.artifacts.misnamed import misnamed, misplaced, with_phase
 from yolo_fs.authority.words import KINDS_WITH_SPEAKERS, advise_to_ask, find_word_of_another
 from yolo_fs.checking.fix import CorrectedLine, Fixed, corrected_lines, find_revealed, fix
 from yolo_fs.checking.validate import CheckedFile, Validator

@@ -18,7 +18,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.install.doctor import OF_A_PERSON, standing_troubles
 from yolo_fs.progress.board import Board, board
 from yolo_fs.reports.status import Candidate, CandidateList, Report
-from yolo_fs.scanning.scanner import obstacles_of
+from yolo_fs.scanning.pipeline import obstacles_of
 from yolo_fs.snapshots.inbox import COMMAND_LENGTH, TOLD_ELSEWHERE, InboxItem, inbox
 from yolo_fs.system.files import stamp_at
 from yolo_fs.team.overview import TeamObserver

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from yolo_fs.artifacts.classify import misnamed, phase_folder_of
+from yolo_fs.artifacts.classify import phase_folder_of
 from yolo_fs.artifacts.decide import describe, reason_and_findings
+from yolo_fs.artifacts.misnamed import misnamed
 from yolo_fs.artifacts.uncommitted import command_for
 from yolo_fs.artifacts.verdicts import (
     Accepted,
@@ -38,7 +39,8 @@ from yolo_fs.git.repository import Head, Repository, StagedEntry
 from yolo_fs.history.index import HistoryIndex, IndexedCommit
 from yolo_fs.kept.selection import KeptEntry
 from yolo_fs.kept.service import KeptStore
-from yolo_fs.scanning.scanner import CachedVerdict, Scanner, misnamed_in
+from yolo_fs.scanning.cached_verdicts import CachedVerdict
+from yolo_fs.scanning.scanner import Scanner, misnamed_in
 from yolo_fs.system.files import Content, read
 from yolo_fs.workspace.settings import Settings
 

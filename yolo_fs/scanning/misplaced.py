@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from yolo_fs.artifacts.classify import misplaced, nested, place_of_name
+from yolo_fs.artifacts.classify import place_of_name
+from yolo_fs.artifacts.misnamed import misplaced, nested
 from yolo_fs.core.reasons import Finding
 from yolo_fs.git.repository import Repository
 from yolo_fs.workspace.planning_tree import phases_in

@@ -1,6 +1,4 @@
-"""From a path to its verdict: classify, read, compare, validate, and apply git's rules.
-
-The last look at every candidate is cached.
+"""Looks at all candidates, and keeps the last look at each.
 
 Changes nothing. The daemon, `status` and `resume` all look at candidates this way.
 """
@@ -12,236 +10,40 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import NamedTuple, Self
 
-from yolo_fs.artifacts.classify import (
-    PLANNING_ROOT,
-    classify,
+from yolo_fs.artifacts.classify import classify, plans_named
+from yolo_fs.artifacts.decide import EventSink
+from yolo_fs.artifacts.handoff_names import HANDOFF_FOLDER
+from yolo_fs.artifacts.misnamed import (
     is_beside_its_artifact,
     is_document,
     misnamed,
-    place_meant_by,
-    plans_named,
     with_phase,
 )
-from yolo_fs.artifacts.decide import EventSink
-from yolo_fs.artifacts.examine import needs_of
-from yolo_fs.artifacts.handoff_names import HANDOFF_FOLDER
-from yolo_fs.artifacts.naming import subject_of, trailers_of
-from yolo_fs.artifacts.table import HIDDEN, IGNORED_STATES, STATE_KINDS
 from yolo_fs.artifacts.verdicts import (
     Accepted,
-    ArtifactPath,
     Committed,
     Held,
-    Ignored,
-    Missing,
     Rejected,
-    Verdict,
-    Waiting,
 )
-from yolo_fs.checking.checker import Checker, previous_records
-from yolo_fs.checking.lost_records import lost_from
-from yolo_fs.checking.snapshots import WorkTree
-from yolo_fs.core.reasons import Finding, Reason, YoloError, errors
-from yolo_fs.git.obstacles import Obstacles, PathRules
+from yolo_fs.core.reasons import Finding, Reason, YoloError
 from yolo_fs.git.repository import Head, Repository
+from yolo_fs.scanning.cached_verdicts import CachedVerdict, Candidates, Observation
+from yolo_fs.scanning.pipeline import Pipeline, RefusalSink, is_name_of_file, obstacles_of
 from yolo_fs.scanning.unwritten import Unwritten
-from yolo_fs.states.project import says_ours
-from yolo_fs.system import failpoint
 from yolo_fs.system.files import (
-    Content,
     FileEntry,
     FolderReader,
     ScanCache,
     Stamp,
     Wanted,
-    Writer,
     names_in,
     never,
-    read,
 )
-from yolo_fs.workspace.own_files import lock_path
 from yolo_fs.workspace.planning_tree import phases_in
 from yolo_fs.workspace.settings import Settings
-
-
-def obstacles_of(repository: Repository, settings: Settings) -> Obstacles:
-    """Return how to find what stands in the way of any commit of ours."""
-    policy = settings.policy
-    return Obstacles(
-        repository,
-        protected=policy.protected,
-        allow_detached=policy.allow_detached,
-        committer_lock=lock_path(repository),
-        folders=settings.roots,
-    )
-
-
-class Refusal(NamedTuple):
-    """A settled content that cannot be committed, or cannot be committed now."""
-
-    path: str
-    data: bytes
-    verdict: Rejected | Held
-
-
-RefusalSink = Callable[[Refusal], object]
-
-
-class Pipeline:
-    """Judges paths of one work tree."""
-
-    def __init__(
-        self,
-        repository: Repository,
-        settings: Settings,
-        refused: RefusalSink = lambda _refusal: None,
-    ):
-        """Judge by these settings. `refused` receives every content that is rejected or held."""
-        self._repository = repository
-        self._settings = settings
-        self._refused = refused
-        self._keeps_beside = settings.policy.state_files == "kept"
-        hidden = HIDDEN if self._keeps_beside else (*HIDDEN, *IGNORED_STATES)
-        self._rules = PathRules(
-            repository, commit_ignored=settings.policy.commit_ignored, hidden=hidden
-        )
-        self._quiet_timer = QuietTimer()
-        self._asked: tuple[str, ...] = ()
-        """Paths of this round, until git's rules on them are needed."""
-        self._checker = Checker(settings)
-        self._work_tree = WorkTree(
-            repository.root, settings.policy.max_file_bytes, repository.commits_may_exist
-        )
-
-    def look(self, path: str, head: Head, obstacle: Reason | None) -> Observation:
-        """Return the verdict on a path.
-
-        `obstacle`: why nothing may be committed now, if so. The file is examined all the same, so
-        that its writer learns of faults at once.
-        """
-        place = classify(path)
-        if place is None:
-            return Observation(Ignored())
-        in_head = self._repository.blob_at(head.tip, path)
-        content = read(self._repository.root, path, self._settings.policy.max_file_bytes)
-        if isinstance(content, Finding):
-            if content.reason is Reason.FILE_MISSING:
-                self._quiet_timer.forget(path)
-            return Observation(_verdict_on_unread(content, in_head))
-        verdict = self._judge(place, content, head, in_head, obstacle)
-        if isinstance(verdict, Rejected | Held):
-            self._refused(Refusal(path, content.data, verdict))
-        return Observation(verdict, content.stamp)
-
-    def look_misnamed(self, wrong: Finding) -> Observation:
-        """Return the verdict on a file with nearly an artifact's name, as `wrong` says.
-
-        It has what would be wrong under that name as well: one turn mends both. A document is not
-        what its artifact would have.
-        """
-        path = wrong.path
-        meant = place_meant_by(wrong)
-        content = read(self._repository.root, path, self._settings.policy.max_file_bytes)
-        if isinstance(content, Finding):
-            is_gone = content.reason is Reason.FILE_MISSING
-            return Observation(Ignored() if is_gone else Rejected((wrong, content)))
-        faults = self._checker.find_secrets(path, content.data)
-        if meant and not content.being_written:
-            checked = self._checker.check(meant, content.data, self._work_tree)
-            errors_and_secrets = (*errors(checked.faults), *checked.secrets)
-            faults = tuple(replace(each, path=path) for each in errors_and_secrets)
-        return Observation(Rejected((wrong, *faults)), content.stamp)
-
-    def prepare(self, paths: Iterable[str]) -> None:
-        """Name the paths of a round. Git is asked about all of them at once, when one is needed."""
-        self._asked = tuple(paths)
-
-    def close(self) -> None:
-        """End the helper processes."""
-        self._rules.close()
-
-    def _judge(
-        self,
-        place: ArtifactPath,
-        content: Content,
-        head: Head,
-        in_head: str | None,
-        obstacle: Reason | None,
-    ) -> Verdict:
-        blob = self._repository.objects.object_format.hash_object("blob", content.data).oid
-        if blob == in_head:
-            return Committed(blob)
-        if in_head is None and self._is_kept_beside(place, content.data):
-            return Ignored()
-        quiet_s = self._quiet_timer.quiet_s(place.path, content.stamp)
-        if content.being_written:
-            return Waiting(Reason.BEING_WRITTEN)
-        checked = self._checker.check(place, content.data, self._work_tree)
-        if checked.torn and quiet_s < self._settings.policy.grace_s:
-            return Waiting(Reason.UNTERMINATED)
-        wrong = errors(checked.faults)
-        provably_complete = content.writer is Writer.NONE and not wrong
-        if not provably_complete and quiet_s * 1000 < self._settings.policy.settle_ms:
-            return Waiting(Reason.SETTLING)
-        if wrong and all(finding.reason is Reason.WAITS_FOR for finding in wrong):
-            return Held(Reason.WAITS_FOR, checked.findings)
-        if wrong:
-            return Rejected(checked.findings)
-        if checked.secrets:
-            return Held(Reason.SECRET, checked.secrets)
-        if reason := self._find_reason_to_hold(place.path, head, in_head, obstacle):
-            is_local = reason is Reason.GITIGNORED and not place.path.startswith(PLANNING_ROOT)
-            return Ignored() if is_local else Held(reason)
-        if lost := lost_from(self._repository, place, content.data, in_head, head.tip):
-            is_lost = lost[0].reason is Reason.RECORDS_LOST
-            return Held(Reason.RECORDS_LOST, lost) if is_lost else Rejected(lost)
-        before = previous_records(self._repository, place, in_head)
-        subject = subject_of(place, checked.records, before)
-        failpoint.reach("intake.judged")
-        trailers = trailers_of(place, len(checked.faults))
-        needs = needs_of(place, checked.records)
-        return Accepted(place, content.data, blob, subject, trailers, checked.faults, needs)
-
-    def _is_kept_beside(self, place: ArtifactPath, data: bytes) -> bool:
-        """Return whether a file is ours, and follows from the branch without being on it. What
-        others wrote is their work, unless git ignores it.
-        """
-        is_state = place.artifact.kind in STATE_KINDS
-        if not is_state or not self._keeps_beside:
-            return False
-        return says_ours(data) or self._rules.reason_to_hold(place.path, in_head=False) is (
-            Reason.GITIGNORED
-        )
-
-    def _find_reason_to_hold(
-        self, path: str, head: Head, in_head: str | None, obstacle: Reason | None
-    ) -> Reason | None:
-        if not self._settings.config.auto_commit:
-            return Reason.AUTO_COMMIT_OFF
-        if obstacle:
-            return obstacle
-        if in_head is None and self._repository.submodule_above(head.tip, path):
-            return Reason.FOREIGN_REPOSITORY
-        paths, self._asked = self._asked, ()
-        if paths:
-            with contextlib.suppress(YoloError):  # what it refuses is asked again one by one
-                self._rules.learn([path for path in paths if classify(path)])
-        return self._rules.reason_to_hold(path, in_head=in_head is not None)
-
-
-def _verdict_on_unread(why: Finding, in_head: str | None) -> Verdict:
-    """Return the verdict on a file whose content could not be read."""
-    if why.reason is Reason.FILE_MISSING:
-        return Missing() if in_head else Ignored()
-    return Waiting(why.reason) if why.reason is Reason.BEING_WRITTEN else Rejected((why,))
-
-
-def _is_name_of_file(path: str) -> bool:
-    return classify(path) is not None or misnamed(path) is not None
 
 
 def misnamed_files(repository: Repository, settings: Settings) -> tuple[Finding, ...]:
@@ -333,7 +135,7 @@ class Scanner:
     def find_candidates(self, beside: Wanted = never) -> Generator[None, None, Candidates]:
         """Find the same, and yield after each thing found."""
         walked = (
-            entry for root in self._roots for entry in self._scan_cache.walk(root, _is_name_of_file)
+            entry for root in self._roots for entry in self._scan_cache.walk(root, is_name_of_file)
         )
         stamps: dict[str, Stamp | None] = {}
         others, near = [], []
@@ -521,115 +323,3 @@ class Scanner:
         if reason is None:
             return look
         return CachedVerdict(Observation(Held(reason), stamp), look.read_at_ns)
-
-
-class Observation(NamedTuple):
-    """One look at one path."""
-
-    verdict: Verdict
-    stamp: Stamp | None = None
-    """Stamp of the file when it was read; None when it was not read."""
-
-
-class CachedVerdict(NamedTuple):
-    """What the last check of a path found."""
-
-    seen: Observation
-    read_at_ns: int
-    """Wall clock time, for comparison with file times."""
-
-    def still_holds(self, stamp: Stamp | None) -> bool:
-        """Return whether the file is certainly unchanged since."""
-        return stamp is not None and self.seen.stamp == stamp and not stamp.is_racy(self.read_at_ns)
-
-
-class Candidates(NamedTuple):
-    """Every path that may be an artifact."""
-
-    stamps: Mapping[str, Stamp | None]
-    """Path → stamp of the file on disk; None where only the branch has it."""
-    blobs: Mapping[str, str]
-    """Path → blob on the branch, of candidates and of other files."""
-    others: Sequence[FileEntry]
-    """Files that were requested beside the candidates."""
-
-    def still_hold(self, path: str, look: CachedVerdict) -> bool:
-        """Return whether the file, and the branch of a committed one, are unchanged since a look.
-
-        A user may move the branch alone.
-        """
-        verdict = look.seen.verdict
-        is_there = not isinstance(verdict, Committed) or self.blobs.get(path) == verdict.blob
-        return is_there and look.still_holds(self.stamps.get(path))
-
-
-class VerdictStore:
-    """The last verdict of each candidate.
-
-    What is not committed is kept separately. Each turn needs only that, so that thousands of
-    committed artifacts cost a turn nothing.
-    """
-
-    def __init__(self) -> None:
-        self.cached: dict[str, CachedVerdict] = {}
-        """Path → the last look."""
-        self.unsettled: dict[str, Verdict] = {}
-        """Path → verdict of the last look, for what is not committed."""
-
-    def remember(self, path: str, cached: CachedVerdict) -> None:
-        """Remember a look; a path that is not a candidate is forgotten."""
-        verdict = cached.seen.verdict
-        if isinstance(verdict, Ignored):
-            self.forget(path)
-            return
-        self.cached[path] = cached
-        if isinstance(verdict, Committed):
-            self.unsettled.pop(path, None)
-        else:
-            self.unsettled[path] = verdict
-
-    def forget(self, path: str) -> None:
-        """Forget a path that is no longer a candidate."""
-        self.cached.pop(path, None)
-        self.unsettled.pop(path, None)
-
-    def verdict(self, path: str) -> Verdict | None:
-        """Return the verdict of the last look; None if there was none."""
-        cached = self.cached.get(path)
-        return cached.seen.verdict if cached else None
-
-    def changed(self, candidates: Candidates) -> tuple[str, ...]:
-        """Return the paths that have to be checked again."""
-        return tuple(
-            path
-            for path in candidates.stamps
-            if path not in self.cached or not candidates.still_hold(path, self.cached[path])
-        )
-
-
-class QuietTimer:
-    """Tracks how long each path has had its present content.
-
-    Measured per path, never globally, so that no stream of writes delays another file. See
-    docs/dev/faults.md#f14, #f15 and #f19.
-    """
-
-    def __init__(self) -> None:
-        self._since: dict[str, tuple[Stamp, float]] = {}
-        """Path → (its content, monotonic time in seconds at which that was first there)."""
-
-    def quiet_s(self, path: str, stamp: Stamp) -> float:
-        """Return for how many seconds the content has not changed."""
-        now = time.monotonic()
-        known, since = self._since.get(path, (None, now))
-        if known is None:
-            # The best estimate for a new file is its own age. A time in the future counts as now.
-            since = now - max(0.0, time.time() - stamp.mtime_ns / 1e9)
-        elif known != stamp:
-            since = now
-        self._since[path] = (stamp, since)
-        return now - since
-
-    def forget(self, path: str) -> None:
-        """Forget a path that is gone."""
-        self._since.pop(path, None)
