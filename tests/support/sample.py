@@ -15,7 +15,7 @@ from typing import TypeVar
 import pytest
 
 SHARES = {
-    "e2e": 8,
+    "e2e": 10,
     "security": 8,
     "torture": 8,
     "recipes": 8,
@@ -28,6 +28,7 @@ SHARES = {
     "progress": 4,
     "history": 2,
     "kept": 2,
+    "git": 2,
     "system": 2,
     "team": 2,
 }
