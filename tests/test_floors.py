@@ -40,7 +40,7 @@ DOORS = {
     "pydantic": "yolo_fs/schemas/",
     "pydantic_core": "yolo_fs/schemas/",
     "git": "yolo_fs/git/runner.py",
-    "filelock": "yolo_fs/system/store.py",
+    "filelock": "yolo_fs/system/file_locks.py",
     "sqlite3": "yolo_fs/system/database.py",
     "watchdog": ("yolo_fs/system/watch.py", "yolo_fs/system/inotify.py"),
     "yaml": "yolo_fs/system/front_matter.py",

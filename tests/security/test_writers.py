@@ -30,7 +30,7 @@ from yolo_fs.git.objects import KEEP_NOTE
 from yolo_fs.git.packs import PackMerger
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.hooks import HOST_BY_NAME, HOSTS
-from yolo_fs.system import heartbeats, in_place, store
+from yolo_fs.system import file_locks, heartbeats, in_place, output_place, store
 from yolo_fs.system.database import open_disposable
 from yolo_fs.workspace.own_files import OwnFile, own_files
 
@@ -117,13 +117,15 @@ def test_what_git_takes_for_its_own_folder_on_any_system_we_take_for_it_too(
 WRITERS: dict[str, Callable[[str, str], object]] = {
     "appending": lambda path, root: in_place.appending(path, root=root).__enter__().add(b"{}"),
     "link_atomic": lambda path, root: store.link_atomic(path, b"x", root=root),
-    "locked": lambda path, root: store.locked(path, 0.1, root=root).__enter__(),
+    "locked": lambda path, root: file_locks.locked(path, 0.1, root=root).__enter__(),
     "make_folders": lambda path, root: store.make_folders(path, root=root),
     "move": lambda path, root: store.move(path, path, root=root),
     "open_regular": lambda path, root: os.close(store.open_regular(path, os.O_WRONLY | os.O_CREAT, 0o644, root)),
     "opened": lambda path, root: store.opened(path, root, make=True).__enter__(),
     "remove": lambda path, root: store.remove(path, root=root),
-    "update": lambda path, root: store.update(path, f"{path}.lock", lambda _: {}, root=root),
+    "rename_over": lambda path, root: store.rename_over(path, b"x", root=root, durable=False, mode=0o644),
+    "sync_name": lambda path, root: store.sync_name(path, root),
+    "update": lambda path, root: file_locks.update(path, f"{path}.lock", lambda _: {}, root=root),
     "write_atomic": lambda path, root: store.write_atomic(path, b"x", root=root),
     "write_json": lambda path, root: store.write_json(path, {}, root=root),
     "write_text": lambda path, root: store.write_text(path, "x", root=root),
@@ -137,7 +139,7 @@ ASKS = {"output_place"}
 def test_each_function_that_writes_below_a_root_is_tried_here() -> None:
     found = {
         name
-        for module in (store, in_place)
+        for module in (store, file_locks, in_place, output_place)
         for name, each in inspect.getmembers(module, inspect.isfunction)
         if "root" in inspect.signature(each).parameters and not name.startswith("_") and each.__module__ == module.__name__
     }  # fmt: skip

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from yolo_fs.core.reasons import Exit, Reason, YoloError
-from yolo_fs.system import IS_LINUX, heartbeats, store
+from yolo_fs.system import IS_LINUX, file_locks, heartbeats, store
 from yolo_fs.system import lock as locks
 from yolo_fs.system.store import Damaged
 from yolo_fs.system.system import package_stamp
@@ -55,7 +55,7 @@ def python(
         processes,
         sys.executable,
         "-c",
-        "import os, sys\nfrom yolo_fs.system import lock as locks, store\n" + code,
+        "import os, sys\nfrom yolo_fs.system import file_locks, lock as locks, store\n" + code,
         *arguments,
     )
 
@@ -283,7 +283,7 @@ path, lock, times = sys.argv[1], sys.argv[2], int(sys.argv[3])
 print("started", flush=True)
 sys.stdin.readline()
 for _ in range(times):
-    store.update(path, lock, lambda old: {"n": (old or {"n": 0})["n"] + 1}, 60, durable=False)
+    file_locks.update(path, lock, lambda old: {"n": (old or {"n": 0})["n"] + 1}, 60, durable=False)
 """
 
 
@@ -316,9 +316,9 @@ def test_no_update_of_eight_processes_is_lost(
 def test_the_change_sees_what_was_there(directory: Path) -> None:
     path, lock = str(directory / "state.json"), str(directory / "lock")
     olds: list[object] = []
-    assert store.update(path, lock, lambda old: olds.append(old) or {"a": 1}) == {"a": 1}
+    assert file_locks.update(path, lock, lambda old: olds.append(old) or {"a": 1}) == {"a": 1}
     (directory / "state.json").write_text("torn {")
-    store.update(path, lock, lambda old: olds.append(old) or {"a": 2})
+    file_locks.update(path, lock, lambda old: olds.append(old) or {"a": 2})
     assert olds[0] is None
     assert isinstance(olds[1], Damaged)
     assert store.read_json(path) == {"a": 2}
@@ -340,7 +340,7 @@ def test_an_update_is_durable_before_it_returns_and_its_name_is_synced_when_the_
         )
 
     monkeypatch.setattr(os, "fsync", sync)
-    store.update(path, lock, lambda _: {"a": 1})
+    file_locks.update(path, lock, lambda _: {"a": 1})
     assert synced == [("file", False), ("directory", True)]
 
 
@@ -360,7 +360,7 @@ def test_a_lock_file_that_was_replaced_protects_nothing(
         return {}
 
     monkeypatch.setattr(fcntl, "flock", replaced_before)
-    store.update(path, lock, change)
+    file_locks.update(path, lock, change)
     assert inside == [1], "the shell got the lock as well"
 
 
@@ -368,17 +368,17 @@ def test_none_changes_nothing(directory: Path) -> None:
     path, lock = str(directory / "state.json"), str(directory / "lock")
     store.write_json(path, {"a": 1})
     before = os.stat(path)
-    assert store.update(path, lock, lambda _: None) is None
+    assert file_locks.update(path, lock, lambda _: None) is None
     assert (os.stat(path).st_ino, os.stat(path).st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
 def test_the_lock_file_stays_and_is_free_after_a_failed_change(directory: Path) -> None:
     path, lock = str(directory / "state.json"), str(directory / "lock")
-    store.update(path, lock, lambda _: {})
+    file_locks.update(path, lock, lambda _: {})
     inode = os.stat(lock).st_ino
     with pytest.raises(ZeroDivisionError):
-        store.update(path, lock, lambda _: 1 / 0)  # type: ignore[arg-type,return-value]
-    assert store.update(path, lock, lambda _: {"a": 1}, timeout_s=0) == {"a": 1}
+        file_locks.update(path, lock, lambda _: 1 / 0)  # type: ignore[arg-type,return-value]
+    assert file_locks.update(path, lock, lambda _: {"a": 1}, timeout_s=0) == {"a": 1}
     assert os.stat(lock).st_ino == inode
 
 
@@ -388,7 +388,7 @@ def test_the_lock_file_stays_and_is_free_after_a_failed_change(directory: Path) 
 def test_a_lock_that_is_no_file_is_refused(directory: Path, make: object) -> None:
     path, lock = str(directory / "state.json"), str(directory / "lock")
     make(lock)  # type: ignore[operator]
-    for lock_it in (lambda: store.update(path, lock, lambda _: {}), lambda: locks.hold(lock)):
+    for lock_it in (lambda: file_locks.update(path, lock, lambda _: {}), lambda: locks.hold(lock)):
         with pytest.raises(YoloError) as raised:
             lock_it()
         assert raised.value.reason is Reason.NOT_REGULAR
@@ -398,7 +398,7 @@ def test_a_lock_that_is_no_file_is_refused(directory: Path, make: object) -> Non
 def test_a_missing_directory_is_not_made_for_a_lock(directory: Path) -> None:
     gone = directory / "gone"
     with pytest.raises(YoloError):
-        store.update(str(gone / "state.json"), str(gone / "lock"), lambda _: {})
+        file_locks.update(str(gone / "state.json"), str(gone / "lock"), lambda _: {})
     with pytest.raises(YoloError):
         locks.hold(str(gone / "lock"))
     assert not gone.exists()
@@ -418,13 +418,13 @@ def test_a_lock_held_by_the_shell_is_waited_for_and_its_holder_named(
     assert said(bystander) == "held"
     stopped(holder)  # a stopped holder holds on (F42)
     with pytest.raises(YoloError) as raised:
-        store.update(path, lock, lambda _: {}, timeout_s=0.2)
+        file_locks.update(path, lock, lambda _: {}, timeout_s=0.2)
     assert (raised.value.reason, raised.value.exit_code) == (Reason.LOCK_TIMEOUT, Exit.LOCK_TIMEOUT)
     assert (f"process {holder.pid} " in raised.value.message) == IS_LINUX  # /proc/locks names it
     assert f"process {bystander.pid} " not in raised.value.message
     holder.kill()
     holder.communicate()
-    assert store.update(path, lock, lambda _: {"a": 1}, timeout_s=10) == {"a": 1}
+    assert file_locks.update(path, lock, lambda _: {"a": 1}, timeout_s=10) == {"a": 1}
 
 
 def test_the_shell_waits_for_our_locks(directory: Path) -> None:
@@ -434,7 +434,7 @@ def test_the_shell_waits_for_our_locks(directory: Path) -> None:
         return subprocess.run(["flock", "--nonblock", lock, "true"], check=False).returncode == 0
 
     inside: list[bool] = []
-    store.update(path, lock, lambda _: inside.append(shell_gets_it()))
+    file_locks.update(path, lock, lambda _: inside.append(shell_gets_it()))
     with locks.hold(lock) or pytest.fail("not free"):
         inside.append(shell_gets_it())
     assert inside == [False, False]

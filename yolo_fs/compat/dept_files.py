@@ -24,7 +24,8 @@ from yolo_fs.compat.scripts import complain
 from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.workflow import STEP_BY_KEY
-from yolo_fs.system.store import SHARED, Damaged, update
+from yolo_fs.system.file_locks import update
+from yolo_fs.system.store import SHARED, Damaged
 
 if TYPE_CHECKING:
     from yolo_fs.progress.departments import Cleaned

@@ -86,7 +86,8 @@ def folder_to_write(path: str) -> tuple[str, str]:
     Raises:
         YoloError: NOT_REGULAR, PATH_ESCAPES.
     """
-    from yolo_fs.system.store import environment, opened, output_place
+    from yolo_fs.system.output_place import output_place
+    from yolo_fs.system.store import environment, opened
 
     above = os.path.abspath(path)
     root = None

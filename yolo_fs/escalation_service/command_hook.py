@@ -24,10 +24,11 @@ from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Finding, YoloError, safe
 from yolo_fs.escalations.log import EscalationProgress
 from yolo_fs.system.database import make_state_folder
+from yolo_fs.system.file_locks import update
 from yolo_fs.system.files import content_of
 from yolo_fs.system.process_group import ProcessGroup, start_group
 from yolo_fs.system.readers import read_object
-from yolo_fs.system.store import Damaged, update
+from yolo_fs.system.store import Damaged
 from yolo_fs.workspace.settings import user_config_path
 from yolo_fs.workspace.user_config import sink_command, without_effect
 

@@ -28,8 +28,9 @@ from yolo_fs.handoffs.sessions import repeated_by
 from yolo_fs.protocol.handoffs import USUAL_READING
 from yolo_fs.schemas.envelope.envelope import Choice, Choices
 from yolo_fs.schemas.packet import Packet
+from yolo_fs.system.file_locks import update
 from yolo_fs.system.files import is_plain_file, stamp_of
-from yolo_fs.system.store import SHARED, json_text, make_folders, update, write_text
+from yolo_fs.system.store import SHARED, json_text, make_folders, write_text
 from yolo_fs.workspace.settings import Settings
 
 _DRAFT = "-"

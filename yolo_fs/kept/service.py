@@ -29,6 +29,7 @@ from yolo_fs.kept.selection import (
     entry_of,
     within_bounds,
 )
+from yolo_fs.system.file_locks import locked
 from yolo_fs.system.files import (
     MAX_FOLDERS,
     Content,
@@ -38,7 +39,8 @@ from yolo_fs.system.files import (
     parts_to_write,
     read,
 )
-from yolo_fs.system.store import link_atomic, locked, make_folders, output_place, write_atomic
+from yolo_fs.system.output_place import output_place
+from yolo_fs.system.store import link_atomic, make_folders, write_atomic
 
 REF = "refs/yolo-fs/kept/"
 """Followed by `main`, or by `worktrees/` and the id of a linked work tree."""

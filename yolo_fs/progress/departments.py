@@ -27,6 +27,7 @@ from yolo_fs.core.timestamps import iso
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.states.project import DECLARABLE, says_ours, seq_of
+from yolo_fs.system.file_locks import update
 from yolo_fs.system.files import Content, read
 from yolo_fs.system.store import (
     SHARED,
@@ -35,7 +36,6 @@ from yolo_fs.system.store import (
     RefusedError,
     opened,
     reap_temporaries,
-    update,
 )
 from yolo_fs.system.system import try_lock
 from yolo_fs.workspace.planning_tree import own_phase_folder

@@ -13,8 +13,9 @@ from yolo_fs.core.ids import PHASE_DIRECTORY, PhaseId
 from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.departments import Dept
+from yolo_fs.system.file_locks import locked
 from yolo_fs.system.files import stamp_of, walk
-from yolo_fs.system.store import SHARED, locked, make_folders, write_json
+from yolo_fs.system.store import SHARED, make_folders, write_json
 from yolo_fs.workspace.planning_tree import planning_home
 from yolo_fs.workspace.settings import not_initialised
 

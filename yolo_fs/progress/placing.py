@@ -27,8 +27,9 @@ from yolo_fs.git.obstacles import PathRules
 from yolo_fs.git.refs import RefUpdater
 from yolo_fs.git.repository import Head, Repository
 from yolo_fs.scanning.pipeline import obstacles_of
+from yolo_fs.system.file_locks import locked
 from yolo_fs.system.files import Content, read
-from yolo_fs.system.store import locked, place_file, remove, sync_file
+from yolo_fs.system.store import place_file, remove, sync_file
 from yolo_fs.workspace.own_files import states_lock
 from yolo_fs.workspace.settings import Settings
 

@@ -50,6 +50,7 @@ from yolo_fs.states.project import (
     says_ours,
 )
 from yolo_fs.system import failpoint
+from yolo_fs.system.file_locks import locked, update
 from yolo_fs.system.files import Content, Stamp, is_plain_file, read, stamp_at
 from yolo_fs.system.readers import READERS
 from yolo_fs.system.store import (
@@ -57,11 +58,9 @@ from yolo_fs.system.store import (
     Damaged,
     ListedFolder,
     json_text,
-    locked,
     read_json,
     reap_temporaries,
     remove,
-    update,
     write_json,
 )
 from yolo_fs.system.text_checks import Limits

@@ -29,7 +29,8 @@ from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS, Step
 from yolo_fs.states.execution import next_execution_state
 from yolo_fs.states.project import current
-from yolo_fs.system.store import SHARED, Damaged, json_text, update
+from yolo_fs.system.file_locks import update
+from yolo_fs.system.store import SHARED, Damaged, json_text
 from yolo_fs.workspace.planning_tree import find_phase, own_phase_folder, phases_in
 from yolo_fs.workspace.settings import Settings, no_committed_phase, no_phase
 

@@ -1,11 +1,7 @@
-"""Reads and replaces small JSON files, and locks them for one change.
+"""Reads and replaces small JSON files.
 
-The one writer of whatever we put into a work tree or into `.git/yolo-fs`. The only module that
-imports filelock.
-
-A file changes only by a rename, so a reader needs no lock. A lock is on a separate file that is
-never unlinked, and is flock(2), as flock(1) in the protocol's shell scripts uses it. See
-docs/dev/faults.md#f42 to #f47.
+The one writer of whatever we put into a work tree or into `.git/yolo-fs`. A file changes only by a
+rename, so a reader needs no lock; `file_locks` locks it for one change.
 
 A writer names a file, and the folder `root` that it lies below. From there each folder on the way
 is opened individually, no link is followed, and no part may spell `.git`. Without a root the file
@@ -26,13 +22,13 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.system import failpoint
 from yolo_fs.system.files import Content, names_in, open_folder, parts_to_write, read
 from yolo_fs.system.readers import look_closely, quick_decoder
-from yolo_fs.system.system import is_running, is_same_file, lock_timeout, package_stamp
+from yolo_fs.system.system import is_running, package_stamp
 from yolo_fs.system.text_checks import Limits
 from yolo_fs.system.warm_path import (
     OWN_FOLDER,
@@ -42,9 +38,6 @@ from yolo_fs.system.warm_path import (
     open_own,
     owners_of,
 )
-
-if TYPE_CHECKING:
-    from filelock import FileLock
 
 OWN = 0o600
 """Mode of our own files."""
@@ -57,7 +50,6 @@ _SIZE_LIMIT_BYTES = 8 * 1024 * 1024
 _BLOCK_BYTES = 1 << 16
 _LIMITS = Limits(max_file_bytes=_SIZE_LIMIT_BYTES)
 _UNFOLLOWED = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_POLL_S = 0.01
 _BEGAN_NS = time.time_ns()
 _T = TypeVar("_T")
 _TEMPORARY = re.compile(r"\..+\.yolo-tmp\.(?P<pid>[0-9]{1,10})\.[0-9a-f]+", re.DOTALL)
@@ -309,9 +301,9 @@ def write_atomic(
         YoloError: NO_SPACE, STORAGE_FAILED, NOT_REGULAR, PATH_ESCAPES, FOREIGN_OWNER, and whatever
             the check raises; the file is as it was.
     """
-    _rename_over(path, *parts, root=root, durable=durable, mode=mode, last_check=last_check)
+    rename_over(path, *parts, root=root, durable=durable, mode=mode, last_check=last_check)
     if durable:
-        _sync_name(path, root)
+        sync_name(path, root)
 
 
 def link_atomic(path: str, target: bytes, *, root: str) -> None:
@@ -388,12 +380,13 @@ def temporary_name(name: str) -> str:
     return f".{name}.yolo-tmp.{os.getpid()}.{os.urandom(4).hex()}"
 
 
-def _sync_name(path: str, root: str | None) -> None:
+def sync_name(path: str, root: str | None) -> None:
+    """Put the name of a file on the disk."""
     with environment(path), opened(path, root) as (folder, _):
         _sync(folder)
 
 
-def _rename_over(
+def rename_over(
     path: str,
     *parts: bytes | memoryview,
     root: str | None,
@@ -509,153 +502,6 @@ _HINTS = {
     Reason.FOREIGN_OWNER: "let its owner remove it, or hand it over with chown",
     Reason.UNSAFE_REPOSITORY: "make it private with 'chmod 700'",
 }
-
-
-def output_place(typed: str, start: str, root: str | None) -> tuple[str, str]:
-    """Return the folder below which a file named by a person lies, and its absolute path.
-
-    `typed`: relative to `start`. `root`: the work tree, resolved. Inside it no link may lead to the
-    file; elsewhere the person's own links may. The folder is the work tree, or else the last folder
-    that exists.
-
-    Raises:
-        YoloError: PATH_ESCAPES for a place in a git directory, or that some system takes for one.
-    """
-    *folders, name = os.path.abspath(os.path.join(start, typed)).split("/")[1:]
-    place, is_inside = "/", root == "/"
-    for part in folders:
-        is_inside = is_inside or place == root
-        place = os.path.join(place, part) if is_inside else os.path.realpath(f"{place}/{part}")
-    path = os.path.join(place, name)
-    top = root if root is not None and path.startswith(f"{root.rstrip('/')}/") else "/"
-    if parts_to_write(path.removeprefix(top).lstrip("/")) is None or _is_of_git(place):
-        raise YoloError(
-            Reason.PATH_ESCAPES,
-            f"{safe(typed, 300)}: expected a file outside of any git directory",
-            hint="Give another place.",
-            exit_code=Exit.USAGE,
-        )
-    if top == "/":
-        top = place
-        while not os.path.lexists(top):
-            top = os.path.dirname(top)
-        with environment(path):
-            os.close(os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
-    return top, path
-
-
-def _is_of_git(folder: str) -> bool:
-    """Return whether a folder is a git directory, by whatever name, or lies in one."""
-    while True:
-        parts = ("objects", "refs")
-        if os.path.lexists(f"{folder}/HEAD") and all(os.path.isdir(f"{folder}/{p}") for p in parts):
-            return True
-        if folder == os.path.dirname(folder):
-            return False
-        folder = os.path.dirname(folder)
-
-
-def update(
-    path: str,
-    lock: str,
-    fn: Callable[[dict[str, Any] | Damaged | None], dict[str, Any] | None],
-    timeout_s: float = 10.0,
-    *,
-    root: str | None = None,
-    durable: bool = True,
-    mode: int = OWN,
-) -> dict[str, Any] | None:
-    """Change the file under the lock.
-
-    `fn` receives what `read_json` returns, and returns the new value, or None for no change.
-    `root`: what the file lies below, and a lock that is beside it; any other lock is ours alone.
-
-    Return what was written, or None. The lock file stays. Raises: YoloError(LOCK_TIMEOUT), naming
-    the holder if the kernel tells.
-    """
-    is_beside = os.path.dirname(lock) == os.path.dirname(path)
-    with locked(lock, timeout_s, mode, root=root if is_beside else None):
-        new = fn(read_json(path))
-        if new is None:
-            return None
-        _rename_over(path, json_text(new), root=root, durable=durable, mode=mode)
-    # The next holder need not wait until the new name is on the disk, too: names reach it in order.
-    if durable:
-        _sync_name(path, root)
-    return new
-
-
-@contextlib.contextmanager
-def locked(
-    lock: str, timeout_s: float, mode: int = OWN, *, root: str | None = None
-) -> Iterator[None]:
-    """Hold the lock file while the context lasts; it stays. Raises YoloError(LOCK_TIMEOUT)."""
-    deadline = time.monotonic() + timeout_s
-    with environment(lock):
-        while (held := _held(lock, timeout_s, mode, root)) is None:
-            if time.monotonic() >= deadline:
-                raise lock_timeout(lock, timeout_s, "somebody replaces the lock file; try again")
-    try:
-        yield
-    finally:
-        held.release()
-
-
-@contextlib.contextmanager
-def _open_lock_file(lock: str, mode: int, root: str | None) -> Iterator[int]:
-    """Open or create the lock file without following a link; filelock would follow it."""
-    _refuse_odd_lock(lock)
-    made = open_regular(lock, os.O_RDWR | os.O_CREAT, mode, root)
-    try:
-        yield made
-    finally:
-        os.close(made)
-
-
-def _held(lock: str, timeout_s: float, mode: int, root: str | None) -> FileLock | None:
-    """Take the lock; None when another file has replaced it meanwhile (F44)."""
-    with _open_lock_file(lock, mode, root) as made:
-        held = _acquire_lock(lock, timeout_s, mode)
-        if is_same_file(made, lock):
-            return held
-        held.release()
-        return None
-
-
-def _acquire_lock(lock: str, timeout_s: float, mode: int) -> FileLock:
-    import filelock  # 35 ms: only those who lock pay for it
-
-    held = filelock.FileLock(
-        lock,
-        timeout=timeout_s,
-        mode=mode,
-        poll_interval=_POLL_S,
-        fallback_to_soft=False,
-        preserve_lock_file=True,
-    )
-    try:
-        held.acquire()
-    except filelock.Timeout:
-        hint = "end or resume that process, then try again; never delete the lock file"
-        raise lock_timeout(lock, timeout_s, hint) from None
-    except (OSError, NotImplementedError) as error:
-        lockless = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
-        if isinstance(error, OSError) and error.errno not in lockless:
-            raise
-        why = f"{safe(lock)}: {error}"
-        raise YoloError(Reason.NETWORK_FILESYSTEM, why) from error
-    return held
-
-
-def _refuse_odd_lock(lock: str) -> None:
-    """Refuse what filelock would open or make for us: a pipe, and missing parents (F36)."""
-    try:
-        status = os.lstat(lock)
-    except FileNotFoundError:
-        os.stat(os.path.dirname(os.path.abspath(lock)))
-        return
-    if not stat.S_ISREG(status.st_mode):
-        raise RefusedError(Reason.NOT_REGULAR, Reason.NOT_REGULAR.sentence)
 
 
 def place_file(root: str, path: str, data: bytes, expected: bytes | None) -> Reason | None:

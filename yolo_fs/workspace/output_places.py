@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.git.discovery import discover
-from yolo_fs.system.store import output_place as place_of_output
+from yolo_fs.system.output_place import output_place as place_of_output
 
 
 def output_place(typed: str, start: str, ending: str = "") -> tuple[str, str]:
