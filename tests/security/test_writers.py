@@ -30,7 +30,7 @@ from yolo_fs.git.objects import KEEP_NOTE
 from yolo_fs.git.packs import PackMerger
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.hooks import HOST_BY_NAME, HOSTS
-from yolo_fs.system import file_locks, heartbeats, in_place, output_place, store
+from yolo_fs.system import file_locks, heartbeats, in_place, store, typed_path
 from yolo_fs.system.database import open_disposable
 from yolo_fs.workspace.own_files import OwnFile, own_files
 
@@ -132,14 +132,14 @@ WRITERS: dict[str, Callable[[str, str], object]] = {
     "place_file": lambda path, root: store.place_file(root, path.removeprefix(f"{root}/"), b"x", None),
     "sync_file": lambda path, root: store.sync_file(root, path.removeprefix(f"{root}/")),
 }  # fmt: skip
-ASKS = {"output_place"}
+ASKS = {"resolve_typed_path"}
 """Takes a root, and writes nothing."""
 
 
 def test_each_function_that_writes_below_a_root_is_tried_here() -> None:
     found = {
         name
-        for module in (store, file_locks, in_place, output_place)
+        for module in (store, file_locks, in_place, typed_path)
         for name, each in inspect.getmembers(module, inspect.isfunction)
         if "root" in inspect.signature(each).parameters and not name.startswith("_") and each.__module__ == module.__name__
     }  # fmt: skip

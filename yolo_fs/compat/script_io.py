@@ -86,14 +86,14 @@ def folder_to_write(path: str) -> tuple[str, str]:
     Raises:
         YoloError: NOT_REGULAR, PATH_ESCAPES.
     """
-    from yolo_fs.system.output_place import output_place
     from yolo_fs.system.store import environment, opened
+    from yolo_fs.system.typed_path import resolve_typed_path
 
     above = os.path.abspath(path)
     root = None
     while above != (above := os.path.dirname(above)):
         root = above if os.path.lexists(f"{above}/.git") else root
-    top, place = output_place(os.path.join(path, "_"), os.curdir, root)
+    top, place = resolve_typed_path(os.path.join(path, "_"), os.curdir, root)
     with environment(os.path.dirname(place)), opened(place, top):
         return top, os.path.dirname(place)
 

@@ -9,7 +9,7 @@ from yolo_fs.system.files import parts_to_write
 from yolo_fs.system.store import environment
 
 
-def output_place(typed: str, start: str, root: str | None) -> tuple[str, str]:
+def resolve_typed_path(typed: str, start: str, root: str | None) -> tuple[str, str]:
     """Return the folder below which a file named by a person lies, and its absolute path.
 
     `typed`: relative to `start`. `root`: the work tree, resolved. Inside it no link may lead to the
