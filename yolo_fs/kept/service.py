@@ -39,8 +39,8 @@ from yolo_fs.system.files import (
     parts_to_write,
     read,
 )
-from yolo_fs.system.output_place import output_place
 from yolo_fs.system.store import link_atomic, make_folders, write_atomic
+from yolo_fs.system.typed_path import resolve_typed_path
 
 REF = "refs/yolo-fs/kept/"
 """Followed by `main`, or by `worktrees/` and the id of a linked work tree."""
@@ -337,7 +337,7 @@ def restore(
     if target is None:
         return _restore_below(repository, kept_store, root, root, contents)
     is_folder = len(contents) > 1 or os.path.isdir(os.path.join(start, target))
-    top, full = output_place(os.path.join(target, "_") if is_folder else target, start, root)
+    top, full = resolve_typed_path(os.path.join(target, "_") if is_folder else target, start, root)
     if not is_folder:
         contents = {os.path.basename(full): next(iter(contents.values()))}
     return _restore_below(repository, kept_store, top, os.path.dirname(full), contents)
@@ -382,7 +382,7 @@ def _refuse_places(repository: Repository, folder: str, contents: Mapping[str, L
     hooks = os.path.realpath(repository.hooks_dir)
     is_husky = os.path.basename(hooks) == "_"  # its scripts run those in the folder above
     for path, leaf in contents.items():
-        _, full = output_place(os.path.join(folder, path), folder, None)
+        _, full = resolve_typed_path(os.path.join(folder, path), folder, None)
         may_run = is_husky or leaf.mode != FILE
         if may_run and is_below(full, os.path.dirname(hooks) if is_husky else hooks):
             raise YoloError(
