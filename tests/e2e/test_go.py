@@ -406,6 +406,21 @@ def test_the_command_that_goes_on_keeps_the_host_and_each_limit_and_works_as_it_
     assert "feat(01-01): T2 as specified" in company.subjects()
 
 
+def test_a_verdict_that_is_rejected_holds_the_sign_off_of_a_run_as_that_of_a_person(
+    company: Company,
+) -> None:
+    company.configure(company={"team": "solo"})
+    assert company.go("a", "login", "--approve", "ship").code == 75
+    path = ".yolo-planning/phases/01-a-login/security-audit.jsonl"
+    company.repo.file(path, '{"r": "FAIL"}\n')
+    os.utime(company.repo.root / path, (1e9, 1e9))  # nobody is still writing it
+    played = company.go()
+    assert played.code == 1, played
+    (why,) = played.data["given_up"]
+    assert f"{path} is not on the branch, whatever it says (rejected" in why
+    assert not any("sign" in subject for subject in company.subjects())
+
+
 def test_the_command_that_goes_on_with_another_command_is_that_command(company: Company) -> None:
     company.configure(company={"team": "solo"})
     assert company.go("a", "login", "--approve", "plan").code == 75

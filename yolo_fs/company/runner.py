@@ -39,6 +39,7 @@ from yolo_fs.phase.progress import Next
 from yolo_fs.progress.signoff import PhaseSignOff
 from yolo_fs.protocol.chains import GOES_ON
 from yolo_fs.protocol.departments import Dept
+from yolo_fs.reports.status import verdicts_not_committed
 from yolo_fs.snapshots.inbox import InboxItem
 from yolo_fs.workspace.settings import Settings
 
@@ -384,7 +385,8 @@ class Runner:
         branch = self._branch
         by = branch.access.actor(act.agent)
         try:
-            done = PhaseSignOff(branch.team).sign(branch.phase, by)
+            unheard = verdicts_not_committed(self._repository, branch.settings, branch.phase.facts)
+            done = PhaseSignOff(branch.team).sign(branch.phase, by, unheard=unheard)
             state, lacking = done.state, "; ".join(map(str, done.findings)) if done.missing else ""
         except YoloError as error:
             state, lacking = "refused", f"{error.reason.value}: {error.message}"

@@ -67,7 +67,7 @@ class PhaseSignOff:
         named: Phase,
         by: Actor | None,
         *,
-        unheard: Sequence[str] = (),
+        unheard: Sequence[str],
         dry_run: bool = False,
     ) -> SignedOff:
         """Sign a phase off, or return what it lacks. `by`: None for a person at a terminal;
