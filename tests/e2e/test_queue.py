@@ -15,6 +15,7 @@ import sys
 import termios
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from fcntl import ioctl
 from pathlib import Path
 
@@ -22,7 +23,7 @@ import pytest
 
 from tests.e2e.daemon import until
 from tests.support.forked import DEADLINE_S
-from yolo_fs.observer.switchboard import PATIENCE_S, QUEUED_S, QUIET_S, WORKERS
+from yolo_fs.observer.switchboard import LIMIT_S, PATIENCE_S, QUEUED_S, QUIET_S, WORKERS
 from yolo_fs.system import IS_LINUX
 from yolo_fs.system.ask import FRAME_BYTES, HELLO, SOCKET
 
@@ -37,6 +38,7 @@ folder, clock, follower = sys.argv[1], open(sys.argv[2], "r+b"), os.fork()
 if not follower:
     os.read(0, 1)
     os._exit(0)
+is_slow = len(sys.argv) > 3
 hand = mmap.mmap(clock.fileno(), 8)
 switchboard.time = SimpleNamespace(monotonic=lambda: struct.unpack("d", hand[:])[0])
 
@@ -49,6 +51,10 @@ def serve(connection):
             answer = frame("C", 0)
         else:
             answer = switchboard.AGAIN
+            with open(f"{folder}/begun", "a") as begun:
+                begun.write(f"{os.getpid()}\\n")
+            if is_slow:
+                os.read(turns, 1)
             with open(f"{folder}/looks", "a") as looks:
                 looks.write(f"{os.getpid()}\\n")
         connection.sendall(len(answer).to_bytes(4, "big") + answer)
@@ -108,9 +114,17 @@ class Queue:
                 client.close()
         return len(self.answers)
 
+    def begun(self) -> list[str]:
+        """Return the workers that have begun to read, once for each time."""
+        return self._written("begun")
+
+    def _written(self, name: str) -> list[str]:
+        place = self._folder / name
+        return place.read_text().split() if place.exists() else []
+
     def looks(self) -> list[int]:
         """Return how often each worker has read new commits, which it always finds too new."""
-        return sorted(Counter((self._folder / "looks").read_text().split()).values())
+        return sorted(Counter(self._written("looks")).values())
 
     def close(self) -> None:
         for client in self._clients:
@@ -123,18 +137,39 @@ def _unread_bytes(client: socket.socket) -> int:
     return int.from_bytes(ioctl(client, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
 
 
-@pytest.fixture
-def queue(tmp_path: Path) -> Iterator[Queue]:
-    tmp_path.chmod(0o700)
-    queue = Queue(tmp_path)
-    words = [sys.executable, "-P", "-c", SWITCHBOARD, str(tmp_path), str(tmp_path / "clock")]
+@contextmanager
+def switchboard(folder: Path, *more: str) -> Iterator[Queue]:
+    """Run a switchboard; with a further word, its workers read the branch until one is let end."""
+    folder.chmod(0o700)
+    queue = Queue(folder)
+    words = [sys.executable, "-P", "-c", SWITCHBOARD, str(folder), str(folder / "clock"), *more]
     with subprocess.Popen(words, stdin=subprocess.PIPE) as process:
-        until(lambda: (tmp_path / SOCKET).exists(), "it listens")
         yield queue
         queue.close()
         assert process.stdin
         process.stdin.close()
         assert process.wait(DEADLINE_S) == 0
+
+
+@pytest.fixture
+def queue(tmp_path: Path) -> Iterator[Queue]:
+    with switchboard(tmp_path) as queue:
+        until((tmp_path / SOCKET).exists, "it listens")
+        yield queue
+
+
+def test_workers_that_first_have_much_to_read_are_not_replaced_while_they_read(
+    tmp_path: Path,
+) -> None:
+    """A worker that was replaced began again, and nobody was ever answered."""
+    with switchboard(tmp_path, "slow") as queue:
+        until(lambda: len(queue.begun()) == WORKERS, "both read")
+        queue.pass_time(LIMIT_S * 3)
+        queue.let_one_end()
+        until((tmp_path / SOCKET).exists, "it listens")
+        queue.let_one_end()
+        until(lambda: queue.looks() == [1] * WORKERS, "both have read")
+        assert len(queue.begun()) == WORKERS
 
 
 def test_while_the_queue_moves_a_request_waits_for_longer_than_it_would_for_one_that_stands(

@@ -448,5 +448,5 @@ def _show_symptoms(
         console.print(f"{'would ' if dry_run else ''}{safe(symptom.mending)}")
     if not mended and any(symptom.mend for symptom in symptoms):
         console.print("some of this can be repaired: yolo-fs doctor --fix --dry-run")
-    state = "running" if is_observed else "not running; commands work without it, more slowly"
+    state = "running" if is_observed else "not answering; commands work without it, more slowly"
     console.print(f"background helper: {state}", soft_wrap=True)

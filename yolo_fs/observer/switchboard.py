@@ -31,6 +31,9 @@ WORKERS = 2
 BACKLOG = 128
 LIMIT_S = 10.0
 """Most time of a worker for one request."""
+READING_LIMIT_S = 300.0
+"""Most time of a worker to read the branch and its files, for which nobody waits: it grows with
+them, and a worker that is replaced begins again."""
 PATIENCE_S = 0.25
 """How long a request waits while no worker ends another."""
 QUEUED_S = 1.5
@@ -151,9 +154,12 @@ class ObserverWorker(Connection):
         self.client: Client | None = None
         self.began_s: float | None = None
         """When its current request began; None while it is free."""
+        self.limit_s = LIMIT_S
+        """Most time for it."""
 
     def give(self, question: bytes, client: Client | None) -> None:
         self.client, self.began_s = client, time.monotonic()
+        self.limit_s = READING_LIMIT_S if client is None else LIMIT_S
         task = question if client is None else write_task(question, client.pause)
         self.send(len(task).to_bytes(4, "big") + task)
 
@@ -355,7 +361,7 @@ class Switchboard:
             self._listener = self._listen()
         self._look_for_stopped(now)
         for worker in list(self._workers):
-            if worker.began_s is not None and now - worker.began_s > LIMIT_S:
+            if worker.began_s is not None and now - worker.began_s > worker.limit_s:
                 self._replace(worker)
         for client in list(self._waiting):
             stalled_s = now - max(client.since_s, self._answered_s)
