@@ -66,7 +66,7 @@ class Leave:
         from yolo_fs.checking.fix import fixable_in
 
         rejected = [candidate.path for candidate in own if isinstance(candidate.verdict, Rejected)]
-        if sentence := fixable_in(self._request.repository.root, rejected).sentence:
+        if sentence := fixable_in(self._request.repository.root, rejected[:_FEW]).sentence:
             yield sentence
 
     def _left(self, own: list[Candidate]) -> Iterator[str]:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.teams import Team
 from tests.test_real import FILES
+from yolo_fs.cli.board import MANY
 from yolo_fs.cli.main import run
 from yolo_fs.core.reasons import Exit
 from yolo_fs.hooks.run import pre_commit
@@ -163,3 +164,34 @@ def test_what_only_shows_once_a_file_is_repaired_is_told_with_the_repair(
     run(["validate", "--json"])
     left = json.loads(capsys.readouterr().out)["findings"]
     assert len(told) == len([each for each in left if each["level"] == "error"]) > 0
+
+
+def write_many(root: Path, count: int, name: str) -> None:
+    """Write one file that `fix` mends into each of so many phases."""
+    for number in range(1, count + 1):
+        path = root / f".yolo-planning/phases/{number:02}-part" / name
+        path.parent.mkdir()
+        path.write_text(json.dumps(GOOD | {"sev": "high"}) + "\n")
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+
+
+def test_status_asks_the_repair_about_those_files_alone_that_it_shows(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_many(root, MANY + 5, "critique.jsonl")
+    for words, told in (
+        (["status"], f"  of the first {MANY} files, {MANY} of {MANY} fixable: yolo-fs fix --write"),
+        (["status", "-v"], f"  {MANY + 5} of {MANY + 5} fixable: yolo-fs fix --write"),
+    ):
+        run(words)
+        assert told in capsys.readouterr().out.splitlines(), words
+
+
+def test_the_names_of_many_misnamed_files_have_an_end(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_many(root, 25, "critiques.jsonl")
+    run(["validate"])
+    told = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("Then rename ") for line in told) == 20
+    assert told[-1] == "and rename 5 more: 'yolo-fs validate' names each"

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 PLANNING_ROOT = ".yolo-planning"
 PROJECT_STATE = f"{PLANNING_ROOT}/state.json"
 _REMEMBERED = 10_000
-"""Size of the cache of places: the watcher, the scan and the check all ask for each path."""
+"""Size of the caches of places: the watcher, the scan and the check all ask for each path, and each
+plan for all beside it."""
 
 
 # Artifacts outside the planning tree: handoffs of the product, docs/dev/sources.md#document-003.
@@ -222,6 +223,7 @@ def in_tree(path: str) -> InTree | None:
     return None
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def place_of_name(path: str) -> ArtifactPath | None:
     """Return the place of a file outside of a planning tree, by its name alone."""
     name = path.rpartition("/")[2]

@@ -132,20 +132,22 @@ class Fixable(NamedTuple):
         nothing, and only the repaired text shows nothing else.
         """
         named = [(safe(each.path, 4096), safe(each.expected, 4096)) for each in self.misnamed]
-        renames = [f"Then rename {path} to {name}" for path, name in named]
+        renames = [f"Then rename {path} to {name}" for path, name in named[:_MOST_LISTED]]
+        if more := len(named) - len(renames):
+            renames.append(f"and rename {more} more: 'yolo-fs validate' names each")
         what = f"{self.fixable} of {self.findings} fixable: {self.command}" if self.fixable else ""
         return "\n".join(filter(None, (what, *renames, self.by_hand)))
 
     @property
     def by_hand(self) -> str:
         """What its author mends after the repair; empty for nothing."""
-        told = [str(finding) for finding in self.revealed[:_MOST_REVEALED]]
+        told = [str(finding) for finding in self.revealed[:_MOST_LISTED]]
         if more := len(self.revealed) - len(told):
             told.append(f"and {more} more")
         return "\n".join(("Then fix by hand:", *told)) if told else ""
 
 
-_MOST_REVEALED = 20
+_MOST_LISTED = 20
 _OF_LINES = (Format.JSONL, Format.FRONT_MATTER)
 
 

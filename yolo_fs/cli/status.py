@@ -332,11 +332,12 @@ def _show_candidates(
         counts = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
         console.print(f"  … {len(others)} more (-v shows each): {counts}", style="dim")
     if standing is CandidateState.REJECTED:
-        from yolo_fs.checking.fix import fixable_in  # checks anew what is refused
+        from yolo_fs.checking.fix import fixable_in  # checks anew what is shown as refused
 
-        mends = fixable_in(root, [candidate.path for candidate in candidates])
+        mends = fixable_in(root, [candidate.path for candidate in candidates[:shown]])
         if mends.fixable:
-            console.print(f"  {mends.sentence}", soft_wrap=True)
+            of_these = f"of the first {shown} files, " if others else ""
+            console.print(f"  {of_these}{mends.sentence}", soft_wrap=True)
 
 
 @verb("statusline", example="yolo-fs statusline -C ~/shop")

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from yolo_fs import __version__
 from yolo_fs.agents.alerts import left_claims
 from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.artifacts.misnamed import nested
+from yolo_fs.artifacts.misnamed import misnamed, nested
 from yolo_fs.artifacts.uncommitted import lasting_findings
 from yolo_fs.artifacts.verdicts import Held, Rejected
 from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, safe
@@ -43,7 +43,7 @@ from yolo_fs.install.init import find_uncommitted, tree_of_another
 from yolo_fs.kept.service import turn
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.scanning.misplaced import EVERYWHERE, NUMBERED, find_misplaced, literally
-from yolo_fs.scanning.scanner import Scanner, misnamed_files
+from yolo_fs.scanning.scanner import Scanner, misnamed_in
 from yolo_fs.system.store import reap_temporaries
 from yolo_fs.system.system import NETWORK_FILESYSTEMS, filesystem_type
 from yolo_fs.system.warm_path import find_write_fault
@@ -64,6 +64,8 @@ _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 _PATIENCE_S = 5.0
 _MOST_NEAR = 1_000
 """Maximum number of files and folders near the root that every command looks at."""
+_MOST_NAMES = 20
+"""Maximum number of misnamed files that are named."""
 OLD_LOCK_S = 300.0
 """Age from which a foreign lock is reported, seconds. See docs/dev/faults.md#f24."""
 
@@ -385,11 +387,6 @@ def _damaged(
             )
 
 
-def _names(repository: Repository) -> Iterator[Finding]:
-    for finding in misnamed_files(repository, load(repository.root)):
-        yield replace(finding, level=Level.WARNING)
-
-
 def _team(repository: Repository) -> Iterator[Finding]:
     seen = TeamObserver(repository, load(repository.root)).look()
     if seen is None:
@@ -480,20 +477,23 @@ def _check_stuck_files(repository: Repository) -> Iterable[Finding]:
 
 
 def _check_artifacts(repository: Repository) -> Iterator[Finding]:
-    """Yield why artifacts are not committed, without their names, of which `_names` tells each."""
-    daemon_health = health(repository)
-    findings = daemon_health.stuck if daemon_health.is_running else _find_uncommitted(repository)
+    """Yield why artifacts are not committed, and the misnamed files, each with its right name.
+
+    Without a daemon nobody knows since when a file is refused or held: each that is so now counts.
+    """
+    settings, daemon_health = load(repository.root).without_patience, health(repository)
+    with Scanner(repository, settings) as scanner:
+        scan = scanner.scan_all(misnamed)
+    verdicts = {path: look.seen.verdict for path, look in scan.seen.items()}
+    left = {path: each for path, each in verdicts.items() if isinstance(each, Rejected | Held)}
+    findings = daemon_health.stuck if daemon_health.is_running else lasting_findings(left)
     yield from (finding for finding in findings if finding.reason is not Reason.UNKNOWN_NAME)
-
-
-def _find_uncommitted(repository: Repository) -> Iterator[Finding]:
-    """Yield what is refused and held now: without a daemon nobody knows since when."""
-    with Scanner(repository, load(repository.root).without_patience) as scanner:
-        seen = scanner.scan_all().seen
-    verdicts = {path: look.seen.verdict for path, look in seen.items()}
-    yield from lasting_findings(
-        {path: each for path, each in verdicts.items() if isinstance(each, Rejected | Held)}
-    )
+    names = misnamed_in(repository.root, settings, scan)
+    for finding in names[:_MOST_NAMES]:
+        yield replace(finding, level=Level.WARNING)
+    if others := len(names) - len(names[:_MOST_NAMES]):
+        message, hint = f"and {others} more", "'yolo-fs validate' names each."
+        yield Finding(Reason.UNKNOWN_NAME, message=message, hint=hint, level=Level.WARNING)
 
 
 def _hooks(repository: Repository) -> Iterable[Finding]:
@@ -553,8 +553,8 @@ LOOKS: tuple[Look, ...] = (
     _check_git_version, _check_safety, _check_file_system, _check_planning_tree, _check_beginning,
     _check_nested_trees, _check_phase_numbers, _check_misplaced, _configuration,
     _check_command_settings, _check_ignored_settings, _branch, _check_history, _check_locks,
-    _index, _check_leftovers, _check_own_files, _check_artifacts, _names, _team, _merge_driver,
-    _claims, _check_storage, _clock, _check_hooks_fully, _commit, _daemon,
+    _index, _check_leftovers, _check_own_files, _check_artifacts, _team, _merge_driver, _claims,
+    _check_storage, _clock, _check_hooks_fully, _commit, _daemon,
 )  # fmt: skip
 HEALTH: tuple[Look, ...] = (
     _check_safety, _check_planning_tree, _check_phase_numbers, _check_near_root, _check_storage,

@@ -46,15 +46,11 @@ from yolo_fs.workspace.planning_tree import phases_in
 from yolo_fs.workspace.settings import Settings
 
 
-def misnamed_files(repository: Repository, settings: Settings) -> tuple[Finding, ...]:
-    """Return a finding for each file whose name almost matches an artifact's."""
-    with Scanner(repository, settings) as scanner:
-        scan = scanner.scan_all(misnamed)
-    return misnamed_in(repository.root, settings, scan)
-
-
 def misnamed_in(root: str, settings: Settings, scan: Scan) -> tuple[Finding, ...]:
-    """Return the same of a scan, which was asked for `misnamed` files beside the candidates."""
+    """Return a finding for each file whose name almost matches an artifact's.
+
+    `scan`: was asked for `misnamed` files beside the candidates.
+    """
     verdicts = (look.seen.verdict for look in scan.seen.values())
     findings = (each.findings[0] for each in verdicts if isinstance(each, Rejected))
     refused = (each for each in findings if each.reason is Reason.UNKNOWN_NAME)
