@@ -291,6 +291,7 @@ def test_every_name_of_the_protocol_is_explained_even_without_a_repository(
         "department": [row.name for row in DEPARTMENTS],
         "message": list(MESSAGES),
         "gate": [gate.name for gate in GATES],
+        "state": ["committed", "pending", "held", "rejected"],
     }
     for sort, names in sorts.items():
         for name in names:

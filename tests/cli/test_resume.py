@@ -158,6 +158,19 @@ def test_outside_of_a_yolo_fs_repository_the_answer_is_empty(tmp_path: Path, for
     assert json.loads(said(tmp_path, "--json"))["data"] == {}
 
 
+def test_whoever_types_it_without_a_planning_tree_is_told_why_the_answer_is_empty(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = ("-C", str(tmp_path))
+    run(["resume", *at])
+    assert capsys.readouterr().err.startswith("warning: not_a_repository: ")
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    run(["resume", *at])
+    assert capsys.readouterr().err.startswith("warning: not_initialised: ")
+    run(["resume", "--format", "claude-hook", *at])
+    assert capsys.readouterr() == ("{}\n", "")
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_a_defect_of_ours_stops_no_session(
     team: Team, form: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -20,6 +20,7 @@ from rich.console import Console
 
 from tests.cli.test_inbox import NAME, WORDS, asks_the_user
 from tests.support.teams import THREE, Team
+from yolo_fs.artifacts.verdicts import CandidateState
 from yolo_fs.cli.inbox import show as show_inbox
 from yolo_fs.cli.main import run
 from yolo_fs.cli.screen import draw_screen, draw_wanted
@@ -27,7 +28,6 @@ from yolo_fs.cli.status import show
 from yolo_fs.core.reasons import Exit
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.workflow import STEPS
-from yolo_fs.reports.status import CandidateState
 from yolo_fs.snapshots.snapshot import PresentSnapshot, StatusObserver
 
 PATIENCE_S = 60.0

@@ -1,5 +1,5 @@
-"""What each name of the protocol means: reasons, gates, kinds of files and messages, steps, agents
-and departments.
+"""What each name of the protocol means: reasons, gates, kinds of files and messages, steps, agents,
+departments and states of files.
 
 One name may have several meanings: `critique` is a step and a file.
 """
@@ -14,6 +14,7 @@ from yolo_fs.artifacts.catalogue import all_kinds
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.misnamed import artifact_called
 from yolo_fs.artifacts.table import Artifact, Home, by_kind
+from yolo_fs.artifacts.verdicts import CandidateState
 from yolo_fs.core.reasons import Reason
 from yolo_fs.protocol.departments import DEPARTMENTS
 from yolo_fs.protocol.gates import GATES
@@ -25,7 +26,7 @@ class Meaning(NamedTuple):
     """One meaning of a name."""
 
     what: str
-    """Sort of thing: reason, gate, file, message, step, agent or department."""
+    """Sort of thing: reason, gate, file, message, step, agent, department or state."""
     name: str
     says: str
     command: str
@@ -53,6 +54,7 @@ def _names() -> Iterator[str]:
     yield from (step.key for step in STEPS)
     yield from AGENT_BY_NAME
     yield from (row.name for row in DEPARTMENTS)
+    yield from CandidateState
 
 
 def _folded(name: str) -> str:
@@ -134,4 +136,10 @@ def _departments(name: str) -> Iterator[Meaning]:
             yield Meaning("department", row.name, says, "yolo-fs dept show")
 
 
-_SORTS = (_reasons, _gates, _files, _messages, _steps, _agents, _departments)
+def _states(name: str) -> Iterator[Meaning]:
+    for state in CandidateState:
+        if _folded(name) == state:
+            yield Meaning("state", state.value, state.label, "yolo-fs status")
+
+
+_SORTS = (_reasons, _gates, _files, _messages, _steps, _agents, _departments, _states)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from yolo_fs.artifacts.table import Artifact
 from yolo_fs.core.ids import PhaseId, PlanId
+from yolo_fs.core.labelled import Labelled
 from yolo_fs.core.reasons import Fault, Finding, Reason
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 
@@ -133,3 +134,12 @@ class Ignored:
 
 
 Verdict = Accepted | Rejected | Held | Waiting | Committed | Missing | Ignored
+
+
+class CandidateState(Labelled):
+    """Where a candidate stands, with what that means."""
+
+    COMMITTED = "committed", "on the branch, even if it is deleted from the work tree"
+    PENDING = "pending", "it will be checked again in a moment"
+    HELD = "held", "valid, but git or the configuration stands in the way"
+    REJECTED = "rejected", "invalid; each error is shown with its place"

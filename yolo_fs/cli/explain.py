@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="NAME|PATH")
 def explain(invocation: Invocation, *, name: str) -> Reply:
     """Explain a name: a reason code, a gate, a kind of file or message, a step, an agent, a
-    department; or show the state of a file, a phase, a plan, a task or an escalation.
+    department, a state of files; or show how a file, a phase, a plan, a task or an escalation
+    stands.
 
     A gate is that of the phase at work; for another phase: 'yolo-fs gate why GATE --phase N'.
     Everything but gates and files works outside of a repository, too.

@@ -23,10 +23,12 @@ from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.json_form import envelope
 from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.core.tool_calls import agent_in
+from yolo_fs.git.repository import Repository
 from yolo_fs.phase.report import BUDGET, Audience, Brief, as_data, as_text, cut
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.roster import bare_name, department_said
 from yolo_fs.reports.resume import resume as resume_from
+from yolo_fs.workspace.settings import not_initialised
 
 _HOOK_TOKENS = 2400
 """Hosts move text beyond 10,000 characters out of the context."""
@@ -116,8 +118,8 @@ def resume(
 
     From files and git alone, with or without a daemon. If the text does not fit the budget, whole
     sections are left out, the least important first. The same state gives the same bytes. Always
-    exits 0; prints nothing in a repository without a planning tree, unless HEAD has one that was
-    in use here and is gone.
+    exits 0. Without a planning tree, the answer is empty and a warning says why, which no hook's
+    form has; if HEAD has a tree that was in use here and is gone, the answer says so.
     """
     payload = _said_by_host() if form in _HOOKS else {}
     start = (
@@ -126,6 +128,8 @@ def resume(
     agent = role or bare_name(agent_in(payload))
     asker = Audience(agent, department_of(dept) if dept else department_said(agent))
     brief, findings = _brief(start, asker, phase, keep=not no_write)
+    if not brief and not findings and form not in _HOOKS:
+        findings = (_why_empty(start),)
     findings = (*findings, *_unknown(role))
     form = "json" if invocation.as_json else form
     budget = min(budget, _HOOK_TOKENS) if form in _HOOKS else budget
@@ -142,6 +146,16 @@ def _unknown(role: str) -> Iterator[Finding]:
         check_agent(role)
     except YoloError as error:
         yield replace(error.as_finding(), level=Level.WARNING)
+
+
+def _why_empty(start: str) -> Finding:
+    """Return a warning of what makes the answer empty: whoever typed the command wonders."""
+    try:
+        with Repository(start) as repository:
+            error = not_initialised(repository.root)
+    except YoloError as unusable:
+        error = unusable
+    return replace(error.as_finding(), level=Level.WARNING)
 
 
 def _brief(

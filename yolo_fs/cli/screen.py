@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from yolo_fs.artifacts.verdicts import Held, Rejected
+from yolo_fs.artifacts.verdicts import CandidateState, Held, Rejected
 from yolo_fs.cli.board import LEGEND, MANY, beginning, draw_steps, height_of_steps, not_begun
 from yolo_fs.cli.inbox import lines_of
 from yolo_fs.cli.reply import Reply, build_rich_console, console_for
@@ -30,7 +30,6 @@ from yolo_fs.phase.progress import DepartmentStatus
 from yolo_fs.progress.board import PhaseBoard
 from yolo_fs.progress.drift import FORGED, WorkTreeNotes
 from yolo_fs.protocol.departments import Role
-from yolo_fs.reports.status import CandidateState
 from yolo_fs.snapshots.inbox import COMMAND_LENGTH, TOLD_ELSEWHERE
 from yolo_fs.snapshots.snapshot import PastSnapshot, PresentSnapshot, stamp
 from yolo_fs.team.reconcile import headline, obstructions

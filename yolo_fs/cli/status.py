@@ -14,6 +14,7 @@ import click
 
 from yolo_fs.artifacts.classify import phase_folder_of
 from yolo_fs.artifacts.decide import reason_and_findings
+from yolo_fs.artifacts.verdicts import CandidateState
 from yolo_fs.cli.board import (
     LARGE,
     MANY,
@@ -36,7 +37,7 @@ from yolo_fs.handoffs.reading import Compliance
 from yolo_fs.history.index import IndexedCommit
 from yolo_fs.kept.selection import KeptEntry
 from yolo_fs.reports.resume_report import PARTIAL, SHALLOW
-from yolo_fs.reports.status import Candidate, CandidateState, Report
+from yolo_fs.reports.status import Candidate, Report
 from yolo_fs.snapshots.snapshot import PresentSnapshot, StatusObserver, find_commit, snapshot_at
 from yolo_fs.workspace.planning_tree import find_phase
 
@@ -74,9 +75,7 @@ def status(invocation: Invocation, *, watch: bool, revision: str | None, phase: 
     as is an open one after the first five; -v shows all of each. A terminal shows one screen,
     which begins with what needs a person and what an agent has to fix; q ends --watch.
 
-    Committed: on the branch, even if deleted from the work tree. Pending: will be checked again in
-    a moment. Held: valid, but git or the configuration stands in the way. Rejected: invalid, with
-    each error and its place.
+    An artifact is committed, pending, held or rejected; 'yolo-fs explain held' says what that is.
     """
     if watch and revision is not None:
         raise click.UsageError("--at never changes, so there is nothing to watch.")

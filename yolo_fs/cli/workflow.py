@@ -12,6 +12,7 @@ import click
 
 from yolo_fs.agents.access import Access, out_of_lane
 from yolo_fs.artifacts.decide import reason_and_findings
+from yolo_fs.artifacts.verdicts import CandidateState
 from yolo_fs.cli.reply import PHASE, Invocation, Reply, as_agent, verb
 from yolo_fs.core.ids import spelled_below
 from yolo_fs.core.json_form import to_json
@@ -26,7 +27,7 @@ from yolo_fs.phase.progress import Next
 from yolo_fs.progress.cut_off import find_unproved
 from yolo_fs.progress.workflow import StepLook, facts_of, find_step, looks, skip, spelled_or_at_work
 from yolo_fs.protocol.departments import Dept
-from yolo_fs.reports.status import CandidateState, unsettled_among
+from yolo_fs.reports.status import unsettled_among
 from yolo_fs.states.signoff import SIGN_OFF
 from yolo_fs.workspace.planning_tree import folder_of
 from yolo_fs.workspace.settings import Settings, load

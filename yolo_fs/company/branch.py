@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 from yolo_fs.agents.access import Access
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.uncommitted import HELD_FOR_A_PERSON
-from yolo_fs.artifacts.verdicts import Held
+from yolo_fs.artifacts.verdicts import CandidateState, Held
 from yolo_fs.authority.actors import superiors
 from yolo_fs.checking.validate import Validator
 from yolo_fs.company.team_size import with_team
@@ -25,7 +25,7 @@ from yolo_fs.phase.acts import Act, acts_of
 from yolo_fs.phase.phase import Phase
 from yolo_fs.progress.workflow import facts_at
 from yolo_fs.protocol.departments import Role
-from yolo_fs.reports.status import Candidate, CandidateState, report, unsettled_among
+from yolo_fs.reports.status import Candidate, report, unsettled_among
 from yolo_fs.scanning.pipeline import obstacles_of
 from yolo_fs.workspace.settings import Settings, load, stamps_of
 

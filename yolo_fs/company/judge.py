@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
-from yolo_fs.artifacts.verdicts import Held, Rejected
+from yolo_fs.artifacts.verdicts import CandidateState, Held, Rejected
 from yolo_fs.company.attempts import Attempts
 from yolo_fs.company.awake import AwakeClock
 from yolo_fs.company.branch import PATIENCE_S, PENDING_S, Branch
@@ -19,7 +19,6 @@ from yolo_fs.company.workers import Worker
 from yolo_fs.core.reasons import YoloError, shortened
 from yolo_fs.phase.acts import Act
 from yolo_fs.protocol.departments import Role
-from yolo_fs.reports.status import CandidateState
 
 LEFT = "left by a runner that ended"
 SETTLE_S = 1.0

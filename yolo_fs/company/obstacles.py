@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from yolo_fs.artifacts.verdicts import CandidateState
 from yolo_fs.company.awake import AwakeClock
 from yolo_fs.company.branch import PATIENCE_S, Branch
 from yolo_fs.core.reasons import Reason
-from yolo_fs.reports.status import CandidateState
 
 
 class ObstacleWatch:

@@ -11,7 +11,6 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import phase_folder_of
@@ -20,6 +19,7 @@ from yolo_fs.artifacts.misnamed import misnamed
 from yolo_fs.artifacts.uncommitted import command_for
 from yolo_fs.artifacts.verdicts import (
     Accepted,
+    CandidateState,
     Committed,
     Held,
     Ignored,
@@ -45,15 +45,6 @@ from yolo_fs.system.files import Content, read
 from yolo_fs.workspace.settings import Settings
 
 LAST_COMMITS = 10
-
-
-class CandidateState(StrEnum):
-    """Where a candidate stands."""
-
-    COMMITTED = "committed"
-    PENDING = "pending"
-    HELD = "held"
-    REJECTED = "rejected"
 
 
 _STANDING_OF = {

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.decide import reason_and_findings
 from yolo_fs.artifacts.uncommitted import SETTLED_BY, command_for
-from yolo_fs.artifacts.verdicts import Held
+from yolo_fs.artifacts.verdicts import CandidateState, Held
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.reasons import Finding, Reason
 from yolo_fs.core.timestamps import iso
@@ -24,7 +24,7 @@ from yolo_fs.escalations.log import LOG, EscalationProgress, act_of
 from yolo_fs.progress.board import Board, PhaseBoard
 from yolo_fs.protocol.departments import Role
 from yolo_fs.protocol.workflow import TURN_COMMAND
-from yolo_fs.reports.status import Candidate, CandidateState, Report
+from yolo_fs.reports.status import Candidate, Report
 from yolo_fs.system.database import is_proved
 from yolo_fs.system.files import stamp_at
 from yolo_fs.team.reconcile import PendingMove, TeamOverview

@@ -15,10 +15,10 @@ from collections import deque
 from collections.abc import AsyncIterator, Collection, Mapping
 from typing import Any
 
+from yolo_fs.artifacts.verdicts import CandidateState
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import YoloError
 from yolo_fs.git.repository import Repository
-from yolo_fs.reports.status import CandidateState
 from yolo_fs.snapshots.happening import happening
 from yolo_fs.snapshots.reader import SnapshotReader
 from yolo_fs.snapshots.snapshot import stamp
