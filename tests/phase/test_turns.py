@@ -573,6 +573,17 @@ def test_a_lead_changes_the_plan_that_holds_the_planning_and_not_the_first_one()
     assert (act.agent, [path[-16:] for path in act.writes]) == ("lead", ["01-02.plan.jsonl"])
 
 
+@pytest.mark.parametrize("name", ["02-01.plan.jsonl", "02-01.summary.jsonl"])
+def test_a_file_that_is_named_after_another_phase_is_taken_away_by_a_person(name: str) -> None:
+    content = complete()
+    del content["../../state.json"]
+    torn = committed(name, [])._replace(valid=False)
+    (act, *_) = acts_of(Phase(facts(content).with_committed(torn)))
+    assert act.is_of_person and not act.writes
+    assert act.turn.deed == f"moves {name} to its phase, or takes it off the branch"
+    assert act.turn.command == f"yolo-fs validate {FOLDER}/{name}"
+
+
 def test_what_a_false_summary_lacks_is_told_to_its_dev() -> None:
     found = turn({"01-01.summary.jsonl": [{"s": "complete", "tc": 1, "tt": 1, "ch": ["fffffff"]}]})
     assert (found.agent, found.task) == ("dev", "01-01/T1")

@@ -14,6 +14,7 @@ from yolo_fs.artifacts.classify import place_of_name
 from yolo_fs.core.reasons import safe, shortened
 from yolo_fs.escalations.fold import open_of
 from yolo_fs.escalations.log import EscalationProgress, act_of
+from yolo_fs.evidence.dependencies import is_elsewhere
 from yolo_fs.evidence.facts import FETCH_LACKING, PhaseFacts, paths_in, plans_of, touches
 from yolo_fs.evidence.failures import (
     OWNERS_DECISION,
@@ -418,7 +419,8 @@ class _Turns(NamedTuple):
 
     def _turn_to_mend(self, status: DepartmentStatus) -> Next | None:
         """Return the user's turn while a log that no step writes cannot be read, or is gone with
-        an open question: nobody can answer what it holds.
+        an open question: nobody can answer what it holds. So it is with a file that is named after
+        another phase, as no agent takes files off the branch.
         """
         if status.current is None:
             return None
@@ -431,6 +433,12 @@ class _Turns(NamedTuple):
             does = f"repairs {log.name}, or restores its last good version"
             why, command = f"{log.name} cannot be read", f"yolo-fs validate {log.path}"
             return Next(key, Role.USER, (log.name,), "", why, command, does)
+        for place in find_unreadable(self.facts, None, status.department):
+            if place.plan and is_elsewhere(self.facts, str(place.plan)):
+                does = f"moves {place.name} to its phase, or takes it off the branch"
+                why = f"{place.name} is named after phase {place.plan.phase}"
+                command = f"yolo-fs validate {place.path}"
+                return Next(key, Role.USER, (place.name,), "", why, command, does)
         return None
 
     def _held(self, status: DepartmentStatus) -> Next | None:
