@@ -523,6 +523,26 @@ def test_a_committed_task_is_done_and_the_next_one_is_asked_for() -> None:
     assert progress.departments[0].plans[0].standing is PlanStanding.RUNNING
 
 
+def test_where_tests_are_skipped_a_test_plan_that_was_begun_holds_nobody() -> None:
+    content = without("01-02.summary.jsonl", "code-review.jsonl")
+    content["test-plan.jsonl"] = [{"id": "T1", "plan": "01-01", "red": False}]
+    skipped = fold(facts(content, config=config_from({"effort": "turbo"})))
+    assert step(skipped, "test_authoring").standing is StepStanding.SKIPPED
+    assert skipped.next is not None
+    assert (skipped.next.agent, skipped.next.task) == ("dev", "01-02/T1")
+    asked = fold(facts(content))
+    assert asked.next is not None and asked.next.agent == "tester"
+
+
+def test_where_qa_is_skipped_nothing_is_audited_before_it_is_reviewed() -> None:
+    begun = without("code-review.jsonl", "verification.jsonl", "qa-code.jsonl")
+    audit = step(fold(facts(begun, skip_qa=True)), "security")
+    assert audit.standing is StepStanding.PENDING
+    assert "no valid code-review.jsonl" in audit.missing
+    reviewed = without("verification.jsonl", "qa-code.jsonl", "security-audit.jsonl")
+    assert step(fold(facts(reviewed, skip_qa=True)), "security").standing is StepStanding.READY
+
+
 def test_a_plan_waits_for_a_plan_of_an_earlier_phase() -> None:
     content = without("01-01.summary.jsonl", "01-02.summary.jsonl")
     content["01-01.plan.jsonl"][0]["xd"] = [{"p": "00", "n": "01"}]
