@@ -142,6 +142,19 @@ def test_receiver_on_another_branch_stops_until_it_switches(team: Team) -> None:
     assert team.check().role == "executor"
 
 
+def test_a_branch_that_is_gone_is_named_anew_by_the_sender_and_nobody_is_sent_there(
+    team: Team,
+) -> None:
+    team.emit()
+    team.git("branch", "-m", "directive/renamed")
+    handed = team.check()
+    assert (handed.role, handed.mender) == ("", "architect")
+    hint = handed.findings[0].hint
+    assert hint.startswith("No branch has that name: ") and "git switch" not in hint
+    team.git("update-ref", f"refs/remotes/origin/{BRANCH}", "HEAD")
+    assert f"git switch {BRANCH}" in team.check().findings[0].hint
+
+
 def test_what_the_sender_wrote_wrong_the_sender_mends_wherever_the_receiver_stands(
     team: Team,
 ) -> None:

@@ -340,14 +340,22 @@ class DirectiveHandoffs:
             packet, session, receiver=receiver, branch=self._repository.head().branch
         )
         ahead_s = source.written_at_s - now.timestamp() if source.written_at_s is not None else 0
-        around = replace(around, ahead_s=ahead_s)
+        is_known = self._is_branch_known(packet.directive_branch)
+        around = replace(around, ahead_s=ahead_s, is_branch_known=is_known)
         of_receiver = map(written.place, faults_of_branch(packet, around))
         of_sender = tuple(map(written.place, faults_around(packet, around)))
         is_of_sender = errors((*findings, *session_findings, *of_sender))
-        mender = packet.from_role if is_of_sender else packet.to_role
+        mender = packet.from_role if is_of_sender or not is_known else packet.to_role
         findings = (*findings, *session_findings, *of_receiver, *of_sender)
         handed = ReceivedHandoff(source, packet, findings, session, mender=mender)
         return self._apply_override(handed)
+
+    def _is_branch_known(self, branch: str) -> bool:
+        """Return whether a branch is there, in this clone or on a remote."""
+        if self._repository.tip(f"refs/heads/{branch}") is not None:
+            return True
+        fetched = self._repository.git.text("for-each-ref", "--", f"refs/remotes/*/{branch}")
+        return bool(fetched)
 
     def later_work(self, handed: ReceivedHandoff) -> tuple[Finding, ...]:
         """Return findings about what the sender wrote in that directive after the handoff."""

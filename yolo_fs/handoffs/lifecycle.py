@@ -77,6 +77,8 @@ class Around:
     """Whether a session that is not archived says that it is ultra."""
     ahead_s: float = 0
     """How far the packet's time lies in the future, seconds."""
+    is_branch_known: bool = True
+    """Whether the branch that the packet names is there, in this clone or on a remote."""
 
 
 def faults_of(packet: Packet) -> tuple[Fault, ...]:
@@ -147,11 +149,18 @@ def _check_receiver(packet: Packet, around: Around) -> Iterator[Fault]:
 
 
 def faults_of_branch(packet: Packet, around: Around) -> Iterator[Fault]:
-    """Yield that the receiver stands elsewhere, which nobody but the receiver mends."""
+    """Yield that the receiver stands elsewhere, which nobody but the receiver mends, if there is
+    such a branch.
+    """
     if around.branch is None or around.branch == packet.directive_branch:
         return
     seen = f"the branch checked out is {around.branch!r}" if around.branch else "HEAD is detached"
     hint = f"Run 'git switch {packet.directive_branch}' before any edit."
+    if not around.is_branch_known:
+        hint = (
+            f"No branch has that name: 'git fetch' may bring it, or {packet.from_role} hands over "
+            "again with the name of today."
+        )
     if around.session:
         readme = f"{around.session.folder}/{README}"
         hint += f" If its work is finished, a person sets 'status: archived' in meta of {readme}."
