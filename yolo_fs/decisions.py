@@ -123,11 +123,15 @@ def supersede(facts: PhaseFacts, place: ArtifactPath, record: str, agent: str) -
             the branch does not have.
     """
     if place.artifact.append_only or not keeps_records(place.artifact):
-        why = "only grows" if place.artifact.append_only else "is written as a whole each time"
+        why = "is written as a whole each time: nobody has to give a record up"
+        hint = "Write it without that record."
+        if place.artifact.append_only:
+            why = "only grows: none of its records can be withdrawn"
+            hint = f"'yolo-fs fix --write {place.path}' brings back what is missing."
         raise YoloError(
             Reason.STATE_CONFLICT,
-            f"{place.name} {why}: none of its records can be withdrawn",
-            hint=f"'yolo-fs fix --write {place.path}' brings back what is missing.",
+            f"{place.name} {why}",
+            hint=hint,
             exit_code=Exit.USAGE,
         )
     here = [artifact for artifact in facts.committed if artifact.place.path == place.path]

@@ -127,6 +127,16 @@ def test_no_record_of_a_log_is_let_go(team: Team, capsys: pytest.CaptureFixture[
     code, told = typed(team, *words, capsys=capsys)
     assert code == Exit.USAGE
     assert "only grows" in told["findings"][0]["message"]
+    assert "fix --write" in told["findings"][0]["hint"]
+
+
+def test_what_is_written_as_a_whole_is_written_without_a_record(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("decide", "supersede", "01-01.plan.jsonl", "T2", "--reason", "r", "--as", "lead")
+    put(team, "decisions", ONES["decisions"])
+    code, told = typed(team, *words, capsys=capsys)
+    assert (code, told["findings"][0]["hint"]) == (Exit.USAGE, "Write it without that record.")
 
 
 def test_a_person_may_commit_what_lacks_a_record(team: Team) -> None:
