@@ -174,7 +174,27 @@ def test_a_commit_that_changes_nothing_proves_no_plan(root: Path) -> None:
     do(root, "git add -A; git commit -qm 'docs(01): summary 01-01'")
     plan = plan_of(root)
     assert plan.standing is PlanStanding.CLAIMED
-    assert plan.missing == ("none of its commits touches a file of plan 01-01",)
+    assert plan.missing == (
+        f"commit {made} has changed nothing",
+        "none of its commits touches a file of plan 01-01",
+    )
+    assert [task.commit for task in plan.tasks] == [""]
+
+
+def test_a_commit_that_changes_nothing_does_no_task_and_undoes_none(root: Path) -> None:
+    do(root, "git commit -qm 'feat(01-01): T1 load'")
+    made = do(root, "git rev-parse HEAD")
+    do(root, "git commit -q --allow-empty -m 'Revert \"feat(01-01): T1 load\"'")
+    do(root, "git commit -q --allow-empty -m 'feat(01-01): T1 again'")
+    plan = plan_of(root)
+    assert [task.commit for task in plan.tasks] == [made]
+    empty = do(root, "git rev-parse HEAD")
+    write(root, f"{FOLDER}/01-01.summary.jsonl", summary_of("01", 1, made, empty))
+    do(root, "git add -A; git commit -qm 'docs(01): summary 01-01'")
+    assert plan_of(root).missing == (f"commit {empty} has changed nothing",)
+    write(root, f"{FOLDER}/01-01.summary.jsonl", summary_of("01", 1, made))
+    do(root, "git add -A; git commit -qm 'docs(01): summary 01-01'")
+    assert plan_of(root).standing is PlanStanding.COMPLETE
 
 
 def test_a_phase_that_is_a_copy_of_another_has_no_plan_of_its_own_and_names_what_is_wrong(

@@ -204,7 +204,11 @@ def _standing(facts: PhaseFacts, plan: Plan) -> tuple[PlanStanding, tuple[str, .
     summary = committed.lines[0]
     if summary.get("s") != "complete":
         return (PlanStanding.FAILED if summary.get("s") == "failed" else PlanStanding.PARTIAL), ()
-    missing = (*_find_tasks_left_out(facts, plan, committed), *_lacking(facts, plan, summary))
+    missing = (
+        *_find_tasks_left_out(facts, plan, committed),
+        *_find_empty_commits(facts, committed),
+        *_lacking(facts, plan, summary),
+    )
     return (PlanStanding.CLAIMED if missing else PlanStanding.COMPLETE), missing
 
 
@@ -230,6 +234,13 @@ def _find_tasks_left_out(
     for task in plan.tasks if named - ids else ():
         if not commit_of_task(facts, plan, task):
             yield f"task {plan.id}/{task.get('id')} has no commit since {plan.commit[:SHORT]}"
+
+
+def _find_empty_commits(facts: PhaseFacts, summary: CommittedArtifact) -> Iterator[str]:
+    """Yield the commits of a summary that changed nothing, unless it is signed."""
+    for name in () if facts.is_signed(summary.position) else texts(summary.lines[0].get("ch")):
+        if (commit := facts.commits.get(name)) and commit.is_empty:
+            yield f"commit {name} has changed nothing"
 
 
 def _lacking(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> Iterator[str]:

@@ -212,8 +212,11 @@ def names_in(
     subject: str, *, is_ours: bool, paths: Set[str] | None = None
 ) -> Iterator[tuple[str, str, str]]:
     """Yield kind, key and words of each thing that the subject of a commit names. What a revert
-    names is undone by it. `paths`: what the commit changes; None where that is unknown.
+    names is undone by it. `paths`: what the commit changes; None where that is unknown. Whoever
+    changes nothing has done nothing, whatever the subject says.
     """
+    if paths is not None and not paths:
+        return
     done, is_undone = undone_by(subject)
     if purpose := purpose_of(done):
         words = "" if purpose.task else purpose.words
