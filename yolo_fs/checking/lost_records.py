@@ -75,7 +75,9 @@ def dropped_by_merges(repository: Repository, tip: str) -> Iterator[tuple[str, F
 
     A side may have removed what both had before. What this clone does not have tells of nothing.
     """
-    for merge in repository.git.text("rev-list", "--merges", "--end-of-options", tip).split():
+    # without --full-history git passes over a merge that took one side whole
+    words = ("rev-list", "--merges", "--full-history", "--end-of-options", tip)
+    for merge in repository.git.text(*words, "--", PLANNING_ROOT).split():
         with suppress(YoloError):
             yield from [(merge, each) for each in _find_dropped(repository, merge, tip)]
 
