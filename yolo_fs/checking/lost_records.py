@@ -22,6 +22,7 @@ from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.authority.writers import producers_of
 from yolo_fs.core.ids import SHORT
 from yolo_fs.core.reasons import Finding, Reason, YoloError, shortened
+from yolo_fs.git.failures import GitError
 from yolo_fs.git.history import LoggedCommit, log
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.departments import name_in
@@ -75,11 +76,19 @@ def dropped_by_merges(repository: Repository, tip: str) -> Iterator[tuple[str, F
 
     A side may have removed what both had before. What this clone does not have tells of nothing.
     """
-    # without --full-history git passes over a merge that took one side whole
-    words = ("rev-list", "--merges", "--full-history", "--end-of-options", tip)
-    for merge in repository.git.text(*words, "--", PLANNING_ROOT).split():
+    for merge in _list_merges(repository, tip):
         with suppress(YoloError):
             yield from [(merge, each) for each in _find_dropped(repository, merge, tip)]
+
+
+def _list_merges(repository: Repository, tip: str) -> list[str]:
+    # without --full-history git passes over a merge that took one side whole
+    words = ("rev-list", "--merges", "--full-history", "--end-of-options", tip, "--")
+    try:
+        listed = repository.git.text(*words, PLANNING_ROOT)
+    except GitError:  # a partial clone has not the trees to tell which of them changed the folder
+        listed = repository.git.text(*words)
+    return listed.split()
 
 
 def _find_dropped(repository: Repository, merge: str, tip: str) -> Iterator[Finding]:
