@@ -175,6 +175,7 @@ def test_this_project_holds_no_credential() -> None:
                 assert find_secrets(file.read_bytes(), str(file)) == ()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "unit",
     [

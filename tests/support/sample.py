@@ -15,24 +15,30 @@ from typing import TypeVar
 import pytest
 
 SHARES = {
-    "e2e": 10,
-    "security": 8,
+    "e2e": 12,
+    "security": 12,
+    "recipes": 12,
+    "cli": 10,
     "torture": 8,
-    "recipes": 8,
     "daemon": 8,
-    "cli": 8,
     "web": 6,
     "hooks": 6,
+    "health": 5,
     "compat": 4,
-    "reports": 3,
     "progress": 4,
-    "history": 2,
+    "system": 4,
+    "team": 4,
+    "test_bench.py": 4,
+    "git": 3,
+    "history": 3,
+    "reports": 3,
+    "test_action.py": 3,
+    "agents": 2,
+    "contexts": 2,
     "kept": 2,
-    "git": 2,
-    "system": 2,
-    "team": 2,
+    "systems": 2,
 }
-"""Folder of `tests` → one of how many of its tests; what starts daemons or many processes is dear."""
+"""What stands in `tests`: a folder or a file → one of how many of its tests; what starts daemons or many processes is dear."""
 
 Tried = TypeVar("Tried")
 ALL = bool(os.environ.get("YOLO_SECURITY") or os.environ.get("YOLO_ALL"))

@@ -213,6 +213,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("unit", HOSTILE, ids=repr)
 @pytest.mark.parametrize("ending", [b"", b"\n"], ids=["torn", "ended"])
 def test_four_mebibytes_of_anything_are_refused(unit: bytes, ending: bytes) -> None:
