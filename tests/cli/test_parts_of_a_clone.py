@@ -188,7 +188,7 @@ def commits_of(root: Path) -> set[str]:
     return {one.commit for one in facts.committed}
 
 
-@pytest.mark.parametrize("how", ["--filter=blob:none", "--depth=1"])
+@pytest.mark.parametrize("how", ["--filter=tree:0", "--filter=blob:none", "--depth=1"])
 def test_a_report_of_a_clone_that_lacks_what_a_commit_changed_says_so(
     origin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], how: str
 ) -> None:
@@ -203,6 +203,32 @@ def test_a_report_of_a_clone_that_lacks_what_a_commit_changed_says_so(
             line for line in capsys.readouterr().out.splitlines() if "T1 load them once" in line
         ]
         assert size in line
+
+
+@pytest.mark.parametrize("words", [["squash", "1"], ["status", "--at", "HEAD~3"]], ids=" ".join)
+def test_what_a_clone_without_trees_cannot_do_names_the_command_that_brings_them(
+    origin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    clone = cloned(origin, tmp_path, "--filter=tree:0")
+    assert run([*words, "-C", str(clone)]) != 0
+    said = capsys.readouterr().err
+    assert "object_missing" in said and "git fetch --refetch --no-filter" in said
+
+
+def test_lost_records_are_held_in_a_clone_without_the_trees_of_those_who_wrote_them(
+    origin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    decision = {
+        "ts": "2026-02-18T14:30:00Z", "agent": "architect", "task": "", "dec": "Use sessions",
+        "reason": "Fewer parts", "alts": [],
+    }  # fmt: skip
+    put(origin, "decisions.jsonl", decision)
+    clone = cloned(origin, tmp_path, "--filter=tree:0")
+    log = clone / FOLDER / "decisions.jsonl"
+    log.write_text(json.dumps({**decision, "dec": "Use tokens"}) + "\n")
+    capsys.readouterr()
+    assert run(["validate", "-C", str(clone), str(log)]) == 1
+    assert "records_lost" in capsys.readouterr().out
 
 
 def test_a_whole_clone_still_finds_a_commit_that_there_is_not(origin: Path, tmp_path: Path) -> None:

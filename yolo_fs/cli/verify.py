@@ -11,8 +11,7 @@ from yolo_fs.checking.lost_records import dropped_by_merges
 from yolo_fs.checking.verify import HEAD, CommitFault, Verifier, past_hooks
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.cli.validate import watched
-from yolo_fs.core.reasons import Exit, counted
-from yolo_fs.evidence.facts import FETCH_LACKING
+from yolo_fs.core.reasons import FETCH_LACKING, Exit, counted
 from yolo_fs.git.repository import Repository
 from yolo_fs.workspace.settings import Settings, load
 

@@ -492,6 +492,10 @@ _OWN_LENGTH = 600
 """Maximum length of our own text, examples included: half an example is useless."""
 
 
+FETCH_LACKING = "git fetch --refetch --no-filter"
+"""What brings a clone the objects that it lacks; without the option a partial clone stays one."""
+
+
 def safe(text: str, limit: int = _SHOWN_LENGTH) -> str:
     r"""Return untrusted text fit for a terminal or a log: controls escaped, length capped.
 

@@ -56,10 +56,6 @@ class SourceCommit(NamedTuple):
     """Whether it changed nothing; not, where a clone without trees cannot tell."""
 
 
-FETCH_LACKING = "git fetch --refetch --no-filter"
-"""Brings what a partial clone lacks."""
-
-
 class Version(NamedTuple):
     """One content of a file, as given by a commit."""
 

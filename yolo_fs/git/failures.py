@@ -6,10 +6,11 @@ import os
 import re
 from typing import NamedTuple
 
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import FETCH_LACKING, Exit, Reason, YoloError, safe
 
 TIMEOUT_S = 10.0
 """Longest wait for one answer of git, seconds."""
+BRINGS_BACK = f"'{FETCH_LACKING}' from a remote that has it brings it."
 
 
 class GitError(YoloError):
@@ -31,6 +32,9 @@ class GitOutput(NamedTuple):
 
 def failure(command: str, answer: GitOutput) -> GitError:
     """Return the error for a failed git command."""
+    if lacked := _IS_LEFT_OUT.search(answer.err):
+        message = f"this clone is partial and lacks {lacked[1]}: git {command} needs it"
+        return GitError(Reason.OBJECT_MISSING, message, answer.err, Exit.NOT_HERE)
     shown = safe(answer.err.strip().replace("\n", " ")) or f"exit code {answer.code}"
     full = "No space left on device" in answer.err or "Disk quota exceeded" in answer.err
     reason, code = (
@@ -42,6 +46,7 @@ def failure(command: str, answer: GitOutput) -> GitError:
 _DAMAGED_INDEX = re.compile(r"index: (?:index file|bad )|index file corrupt")
 _NO_REPOSITORY = "not a git repository: '"
 _IS_DAMAGED = (" is empty", " is corrupt")
+_IS_LEFT_OUT = re.compile("could not fetch ([0-9a-f]{40,}) from promisor remote")
 _IS_MISSING = ("missing blob", "missing tree", "missing commit")
 
 
@@ -55,6 +60,8 @@ NO_RIGHT = "Give yourself permission to read and write it; root or a container m
 
 def _hint_for(complaints: str) -> str:
     """Return which step is safe where git complains about a file of its own."""
+    if _IS_LEFT_OUT.search(complaints):
+        return BRINGS_BACK
     if _IS_DENIED.search(complaints):  # whatever else git calls it, nothing is damaged
         return NO_RIGHT
     refused = _BAD_VALUE.search(complaints)
@@ -83,10 +90,7 @@ def _hint_for(complaints: str) -> str:
     for line in complaints.splitlines():
         is_damaged = "object " in line and any(words in line for words in _IS_DAMAGED)
         if is_damaged or any(words in line for words in _IS_MISSING):
-            return (
-                "'git fsck' names what is damaged; 'git fetch --refetch' from a remote that has it "
-                "brings it back."
-            )
+            return f"'git fsck' names what is damaged. {BRINGS_BACK}"
     return ""
 
 

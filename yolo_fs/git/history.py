@@ -71,13 +71,22 @@ def log(
 ) -> Iterator[LoggedCommit]:
     """Yield commits with their changed paths, newest first. `selection`: revisions and ranges.
 
-    `path`: only commits that changed it, read as it is spelled. `with_changes`: say which paths
-    each commit changed, for which git compares trees.
+    `path`: only commits that changed it, read as it is spelled; of a clone without trees, those of
+    which it is known. `with_changes`: say which paths each commit changed, for which git compares
+    trees.
     """
     count = [f"--max-count={limit}"] if limit is not None else []
     paths = [path] if path else []
-    which = (*count, "--end-of-options", *selection, "--", *paths)
-    return _read_log(repository, which, paths if with_changes else None)
+    selected = ("--end-of-options", *selection, "--")
+    try:
+        yield from _read_log(
+            repository, (*count, *selected, *paths), paths if with_changes else None
+        )
+    except YoloError as error:
+        if not path or error.reason is not Reason.OBJECT_MISSING or not repository.is_partial:
+            raise
+        known = _read_log(repository, selected, paths)
+        yield from islice((commit for commit in known if commit.changes), limit)
 
 
 def log_parents_first(repository: Repository, *selection: str) -> Iterator[LoggedCommit]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.core.reasons import Exit, Reason, YoloError
 from yolo_fs.git.conversation import Conversation
-from yolo_fs.git.failures import GitError
+from yolo_fs.git.failures import BRINGS_BACK, GitError
 from yolo_fs.git.object_format import (
     GitObject,
     ObjectFormat,
@@ -415,8 +415,7 @@ def missing_error(what: str) -> YoloError:
     return YoloError(
         Reason.OBJECT_MISSING,
         f"{what} cannot be read",
-        hint="'git fsck' names what is missing; 'git fetch --refetch' from a remote that has it "
-        "brings it back.",
+        hint=f"'git fsck' names what is missing. {BRINGS_BACK}",
     )
 
 

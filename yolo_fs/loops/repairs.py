@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from yolo_fs.core.reasons import FETCH_LACKING
 from yolo_fs.escalations.fold import as_committed
 from yolo_fs.escalations.log import EscalationProgress
 from yolo_fs.evidence.facts import (
-    FETCH_LACKING,
     NOWHERE,
     PhaseFacts,
     Plan,

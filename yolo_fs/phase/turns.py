@@ -11,11 +11,11 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import place_of_name
-from yolo_fs.core.reasons import safe, shortened
+from yolo_fs.core.reasons import FETCH_LACKING, safe, shortened
 from yolo_fs.escalations.fold import open_of
 from yolo_fs.escalations.log import EscalationProgress, act_of
 from yolo_fs.evidence.dependencies import is_elsewhere
-from yolo_fs.evidence.facts import FETCH_LACKING, PhaseFacts, paths_in, plans_of, touches
+from yolo_fs.evidence.facts import PhaseFacts, paths_in, plans_of, touches
 from yolo_fs.evidence.failures import (
     OWNERS_DECISION,
     failures_of,

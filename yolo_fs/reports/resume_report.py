@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.verdicts import Accepted, Held, Missing, Rejected, Verdict, Waiting
 from yolo_fs.core.ids import SHORT, spelled_below
-from yolo_fs.core.reasons import Reason, safe
+from yolo_fs.core.reasons import FETCH_LACKING, Reason, safe
 from yolo_fs.core.timestamps import iso
-from yolo_fs.evidence.facts import FETCH_LACKING
 from yolo_fs.handoffs.lifecycle import HandoffLifecycle, HandoffStage
 from yolo_fs.phase.phase import Phases
 from yolo_fs.phase.progress import PhaseStatus

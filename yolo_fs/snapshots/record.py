@@ -170,7 +170,7 @@ def versions_of(repository: Repository, path: str, tip: str | None) -> list[Logg
     try:
         return list(log(repository, tip, limit=MOST_VERSIONS, path=path))
     except YoloError:
-        return []  # a clone without its trees has no log
+        return []  # a torn history has no log
 
 
 def harmless_lines(data: bytes) -> tuple[str, ...]:

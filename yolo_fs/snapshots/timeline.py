@@ -18,7 +18,7 @@ from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.artifacts.naming import purpose_of
 from yolo_fs.evidence.facts import SourceCommit
 from yolo_fs.evidence.plan_status import PlanStanding
-from yolo_fs.git.history import main_line
+from yolo_fs.git.history import has_trees, main_line
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.facts_reader import FactsReader
 from yolo_fs.phase.progress import DepartmentStatus, StepStanding
@@ -209,12 +209,16 @@ class Replay:
     def _choose_moments(
         self, facts_reader: FactsReader, phase: str, tip: str
     ) -> tuple[TimelinePoint, ...]:
-        if self._moments[0] != (phase, tip):
+        index = facts_reader.history_index
+        index.read_up_to(tip)
+        asked = phase, tip, index.lacks_trees
+        if self._moments[0] != asked:
             known = {moment.commit for moment in self._moments[1]}
-            facts_reader.history_index.read_up_to(tip)
             line = main_line(self._repository, tip)
-            commits = (commit for oid in line if (commit := facts_reader.history_index.commit(oid)))
+            commits = (commit for oid in line if (commit := index.commit(oid)))
             of_phase = [commit for commit in commits if concerns(commit, phase)]
+            if index.lacks_trees:
+                of_phase = [each for each in of_phase if has_trees(self._repository, each.oid)]
             chosen = of_phase
             if len(of_phase) > MOST_MOMENTS:
                 step = len(of_phase) / MOST_MOMENTS
@@ -224,7 +228,7 @@ class Replay:
                     for at, commit in enumerate(of_phase)
                     if at in even or commit.oid in known
                 ]
-            self._moments = (phase, tip), tuple(spread(chosen))
+            self._moments = asked, tuple(spread(chosen))
         return self._moments[1]
 
 
