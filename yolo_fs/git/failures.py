@@ -50,7 +50,7 @@ _IS_LEFT_OUT = re.compile("could not fetch ([0-9a-f]{40,}) from promisor remote"
 _IS_MISSING = ("missing blob", "missing tree", "missing commit")
 
 
-_BAD_VALUE = re.compile(r"bad (?:\w+ )?config (?:variable|value '.*?' for) '([\w.-]+)'")
+_BAD_VALUE = re.compile(r"bad (?:\w+ )?config (?:variable|value '.{0,200}?' for) '([\w.-]+)'")
 """What git says of a value that only some of its commands read."""
 _READ_BY_EVERY_GIT = ("core.bare", "core.repositoryformatversion")
 _IS_DENIED = re.compile(r": Permission denied$", re.MULTILINE)

@@ -68,7 +68,7 @@ def _topic(printed: str) -> Topic:
 
 def _split(cell: str) -> tuple[str, ...]:
     """Return the entries of a cell; a comma in parentheses separates none."""
-    return tuple(re.split(r", (?![^()]*\))", cell))
+    return tuple(re.split(r", (?![^()]{0,200}\))", cell))
 
 
 AUTHORITY = (
