@@ -1085,3 +1085,42 @@ def test_a_state_of_a_later_phase_signs_off_what_a_squash_brought_with_it(tmp_pa
 
 def _lines(*records: dict[str, Any]) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)
+
+
+FINDING = {"f": "backend/a.ts", "ln": 1, "sev": "minor", "issue": "a name", "sug": "another"}
+REFUSED: Mapping[str, Sequence[Mapping[str, object]]] = {
+    "code-review.jsonl": ({"r": "changes_requested", "cycle": 2}, FINDING),
+    "qa-code.jsonl": ({"r": "FAIL"},),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_repair_that_is_reverted_repairs_nothing_until_its_revert_is_reverted(
+    tmp_path: Path, name: str
+) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    passed = json.loads(text_of(one, name).splitlines()[0])
+    changed, *findings = REFUSED[name]
+    puts(one, {name: _lines(passed | changed, *findings)})
+    refused = turn_of(one.phase())
+    puts(one, {"../../../backend/a.ts": "mended\n"}, "fix(01-01): T1 do backend")
+    repaired = turn_of(one.phase())
+    assert refused != repaired
+    for turn in (refused, repaired, refused):
+        git(one.root, "revert", "--no-edit", "HEAD")
+        assert turn_of(one.phase()) == turn
+
+
+def test_an_audit_that_passes_what_was_reverted_to_its_fail_is_a_matter_for_the_user(
+    tmp_path: Path,
+) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    passed = json.loads(text_of(one, "security-audit.jsonl"))
+    failed = passed | {"r": "FAIL", "findings": 1, "critical": 1}
+    puts(one, {"security-audit.jsonl": _lines(failed)})
+    puts(one, {"../../../backend/a.ts": "mended\n"}, "fix(01-01): T1 do backend")
+    git(one.root, "revert", "--no-edit", "HEAD")
+    names = ("code-review.jsonl", *VERDICTS[:2])
+    puts(one, {name: re.sub("202[6-9]", "2030", text_of(one, name)) for name in names})
+    puts(one, {"security-audit.jsonl": _lines(passed | {"dt": "2030-05-01"})})
+    assert turn_of(one.phase()) == ("user", "security")

@@ -95,6 +95,7 @@ class Work(NamedTuple):
     files: frozenset[str] = frozenset()
     """Paths that it changed; if unknown, it counts as touching whatever the plan names."""
     commit: str = ""
+    subject: str = ""
 
 
 _REVIEW, _ANALYSIS = "owner-review", "analysis"

@@ -140,7 +140,14 @@ class WorkReader:
             begun = known if known and known[0][0] is mark[0] else None
             last, before = (begun[0][1], begun[1]) if begun else (NOWHERE, ())
             fresh = (
-                Work(plan, commit.at_s, commit.position, commit.own_paths, commit.oid)
+                Work(
+                    plan,
+                    commit.at_s,
+                    commit.position,
+                    commit.own_paths,
+                    commit.oid,
+                    commit.subject,
+                )
                 for commit in self._index.work_on(plan, after=last)
                 if self._is_new(commit)
             )

@@ -7,11 +7,12 @@ See docs/dev/sources.md#document-002.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
 
+from yolo_fs.artifacts.naming import undone_by, without_ticket
 from yolo_fs.evidence.facts import (
     NOWHERE,
     CommittedArtifact,
@@ -237,23 +238,52 @@ class LoopFacts:
         """Return whether an artifact of a kind was written after a moment of history."""
         return any(version.order > order for version in self.of(kind, department))
 
-    def is_worked_on(self, order: int, department: Dept | None = None, plan: str = "") -> bool:
-        """Return whether source was committed after a moment: of a department (of any, if None),
-        and of one of its plans (of any, if empty).
+    def is_worked_on(
+        self,
+        after: int,
+        department: Dept | None = None,
+        plan: str = "",
+        *,
+        before: int = sys.maxsize,
+    ) -> bool:
+        """Return whether source was committed between two moments, and not taken back by a revert:
+        of a department (of any, if None), and of one of its plans (of any, if empty).
         """
-        return any(self.work_after(order, department, plan))
+        return bool(self.work_within(after, department, plan, before=before))
 
-    def work_after(
-        self, order: int, department: Dept | None = None, plan: str = ""
-    ) -> Iterator[Work]:
-        """Yield the source commits of `is_worked_on`."""
-        for work in self.work:
-            if (
-                work.position > order
-                and plan in ("", work.plan)
-                and (department is None or is_work_of(work, department, plans_of(self.phase)))
-            ):
-                yield work
+    def work_within(
+        self,
+        after: int,
+        department: Dept | None = None,
+        plan: str = "",
+        *,
+        before: int = sys.maxsize,
+    ) -> list[Work]:
+        """Return the source commits of `is_worked_on`."""
+        return _left_by_reverts(
+            work
+            for work in self.work
+            if after < work.position < before
+            and plan in ("", work.plan)
+            and (department is None or is_work_of(work, department, plans_of(self.phase)))
+        )
+
+
+def _left_by_reverts(works: Iterable[Work]) -> list[Work]:
+    """Return the work of which no revert took anything back. A revert of what was there before is
+    work itself: it may be the repair.
+    """
+    left: list[tuple[Work, str, bool]] = []
+    for work in works:
+        subject = without_ticket(work.subject)
+        about, is_undone = undone_by(subject)
+        about = without_ticket(about)
+        opposite = (each for each in reversed(left) if each[1:] == (about, not is_undone))
+        if about != subject and (taken_back := next(opposite, None)):
+            left.remove(taken_back)
+        else:
+            left.append((work, about, is_undone))
+    return [work for work, *_ in left]
 
 
 def loop_facts(facts: PhaseFacts) -> LoopFacts:

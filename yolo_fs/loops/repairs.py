@@ -149,8 +149,7 @@ def _is_revised(facts: LoopFacts, before: Review, after: Review, plan: Plan) -> 
 
 
 def _is_worked_on_between(facts: LoopFacts, before: Review, after: Review, plan: Plan) -> bool:
-    done = facts.work_after(before.order, plan.department, str(plan.id))
-    return any(work.position < after.order for work in done)
+    return facts.is_worked_on(before.order, plan.department, str(plan.id), before=after.order)
 
 
 def _blocks(
@@ -231,7 +230,7 @@ def _fixed_at(facts: LoopFacts, plan: Plan, last: Review) -> int:
 
     A fix may be several commits, so nothing else tells it from what comes later.
     """
-    first = next(facts.work_after(last.order, plan.department, str(plan.id)))
+    first = facts.work_within(last.order, plan.department, str(plan.id))[0]
     taken_up = (
         verdict.position
         for kind in ("verification", "qa-code")
@@ -461,9 +460,8 @@ def passed_without_answer(facts: PhaseFacts, department: Dept) -> PassedAudit | 
     stopping = max((*failed, *lacking), key=lambda audit: audit.order, default=None)
     if stopping is None:
         return None
-    fixes = known.work_after(stopping.order, department)
     is_answered = (
-        any(work.position < last.order for work in fixes)
+        known.is_worked_on(stopping.order, department, before=last.order)
         or _is_risk_accepted(known, department, [stopping])
         or is_security_decided(facts, department)
     )
