@@ -39,8 +39,8 @@ GUARDED = (
     Guarded(
         "the state of the project, which follows from committed artifacts",
         ("state.json",),
-        "sign the phase off with 'yolo-fs phase sign-off N --as lead'; any other step moves it by "
-        "its own artifact, and 'yolo-fs workflow next --phase N' names that",
+        "let the Lead sign the phase off with 'yolo-fs phase sign-off N'; any other step moves it "
+        "by its own artifact, and 'yolo-fs workflow next --phase N' names that",
         is_state=True,
     ),
     Guarded(
