@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -19,6 +20,7 @@ import pytest
 from tests.support.teams import Team
 from tests.web.browser import launched
 from tests.web.served import PATIENCE_S, Client, served
+from tests.web.situations import team_in
 from tests.web.watched import cells_of
 from yolo_fs.cli.main import run
 from yolo_fs.git.repository import Repository
@@ -295,6 +297,38 @@ def test_every_text_can_be_read_and_nothing_is_wider_than_the_screen(
             )
             == []
         )
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_a_word_of_four_hundred_letters_makes_no_view_wider_than_the_screen(
+    open_page: Open, tmp_path: Path, width: int
+) -> None:
+    word = "Wort" * 100
+    team = team_in("question", tmp_path)
+    plan = team.root / PHASE / "01-01.plan.jsonl"
+    header, *tasks = plan.read_text().splitlines()
+    plan.write_text(
+        "\n".join([json.dumps({**json.loads(header), "t": word, "obj": word}), *tasks, ""])
+    )
+    log = team.root / PHASE / "escalation.jsonl"
+    log.write_text(log.read_text().replace("Which brand colour?", word).replace("Blue", word))
+    found = {
+        "q": word,
+        "src": "docs",
+        "finding": word,
+        "conf": "high",
+        "dt": "2026-02-19",
+        "rel": word,
+    }
+    team.artifact("research.jsonl", json.dumps(found) + "\n")
+    team.artifact("gaps.jsonl", json.dumps({"id": word}) + "\n")
+    team.once()
+    with served(team.root) as client:
+        page = open_page(client, viewport={"width": width, "height": 860})
+        for view in VIEWS:
+            page.evaluate("view => { location.hash = `#/${view}` }", view)
+            wait_until(page, "view => document.title.toLowerCase().includes(view)", view)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, view
 
 
 def test_a_time_is_that_of_the_browser_with_its_offset(open_page: Open, client: Client) -> None:
