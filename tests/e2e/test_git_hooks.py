@@ -249,13 +249,14 @@ def test_a_commit_to_another_branch_than_the_directives_is_refused(hooked: Repo)
         "---\nmeta:\n  session_priority: ultra\n  directive_branch: directive/login\n---\n",
     )
     hooked.file(f"{SESSION}/HANDOFF.md", HANDOFF)
+    hooked.git("branch", "directive/login")
     code, said = git(hooked, "commit", "--allow-empty", "-m", "feat(01-01): T1 a")
     assert (code, "branch_mismatch" in said, "git switch directive/login" in said) == (
         1,
         True,
         True,
     ), said
-    hooked.git("switch", "-q", "-c", "directive/login")
+    hooked.git("switch", "-q", "directive/login")
     assert git(hooked, "commit", "-q", "--allow-empty", "-m", "feat(01-01): T1 a") == (0, "")
     assert "branch_mismatch" in git(hooked, "switch", "main")[1]
 

@@ -29,7 +29,7 @@ from tests.properties.rewritten import (
 )
 from tests.properties.rewritten import text_of as content_of
 from tests.properties.tales import EXAMPLES
-from yolo_fs.protocol.departments import Dept
+from yolo_fs.protocol.departments import Dept, Role, name_in
 
 GROUND = Ground((Dept.BACKEND,), is_one_number=False)
 BEFORE_SIGN_OFF = GROUND.whole(Random(0))[:-2]
@@ -70,6 +70,15 @@ def test_twenty_thousand_commits_between_the_work_and_its_verdicts_change_nothin
     at = next(at for at, event in enumerate(BEFORE_SIGN_OFF) if event.name == "code-review.jsonl")
     phase = real(tmp_path, [*BEFORE_SIGN_OFF[:at], *others, *BEFORE_SIGN_OFF[at:]]).phase()
     assert turn_of(phase) == SIGNS_OFF
+
+
+@pytest.mark.parametrize("department", [Dept.BACKEND, Dept.FRONTEND, Dept.UIUX])
+def test_a_phase_of_one_department_is_signed_off_by_its_own_lead(
+    tmp_path: Path, department: Dept
+) -> None:
+    ground = Ground((department,), is_one_number=False)
+    one = committed(tmp_path / "work", ground, ground.whole(Random(0))[:-2], Random(7))
+    assert turn_of(one.phase()) == (name_in(Role.LEAD, department), "signoff")
 
 
 def test_a_verdict_that_goes_back_to_a_former_content_and_forward_again_is_the_one_in_force(

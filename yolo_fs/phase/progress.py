@@ -465,9 +465,8 @@ def _turn_of_phase(
     first = next((status.next for status in departments if status.next), None)
     if first:
         return first
-    return next(
-        (_next_in(step.step, DEFAULT_DEPARTMENT) for step in after if step.standing in _OPEN), None
-    )
+    leading = departments[0].department
+    return next((_next_in(step.step, leading) for step in after if step.standing in _OPEN), None)
 
 
 _OPEN = (StepStanding.READY, StepStanding.RUNNING)
