@@ -273,6 +273,25 @@ def test_what_is_changed_after_a_fail_of_the_integration_gate_is_reviewed_verifi
     assert turn_of(one.phase()) == SIGNS_OFF
 
 
+def test_a_repair_of_the_integration_that_is_reverted_is_asked_for_again(tmp_path: Path) -> None:
+    ground = Ground((Dept.BACKEND, Dept.FRONTEND), is_one_number=False)
+    whole = ground.whole(Random(0))
+    passed = next(at for at, one in enumerate(whole) if one.name == "integration-gate-result.jsonl")
+    found = {"check": "api", "detail": "wrong path", "file": ground.source(Dept.BACKEND)}
+    gate = whole[passed]
+    failed = gate._replace(lines=({**gate.lines[0], "r": "FAIL", "failures": [found]},))
+    one = committed(tmp_path / "work", ground, [*whole[:passed], failed], Random(7))
+    assert turn_of(one.phase()) == ("lead", "integration_gate")
+    puts(one, {f"../../../{ground.source(Dept.BACKEND)}": "mended\n"}, "fix(01-01): T1 do backend")
+    git(one.root, "revert", "--no-edit", "HEAD")
+    names = ("code-review.jsonl", *VERDICTS)
+    puts(one, {name: re.sub("202[6-9]", "2030", text_of(one, name)) for name in names})
+    assert turn_of(one.phase()) == ("lead", "integration_gate")
+    git(one.root, "revert", "--no-edit", "HEAD~1")
+    puts(one, {name: re.sub("203[0-9]", "2031", text_of(one, name)) for name in names})
+    assert turn_of(one.phase()) == ("integration-gate", "integration_gate")
+
+
 @pytest.mark.parametrize("subject", ["fix(01-01): T1 do backend", "Fix typo"])
 def test_source_that_mends_the_gate_after_the_sign_off_is_judged_before_the_next_one(
     tmp_path: Path, subject: str

@@ -7,12 +7,11 @@ See docs/dev/sources.md#document-002.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
 
-from yolo_fs.artifacts.naming import undone_by, without_ticket
 from yolo_fs.evidence.facts import (
     NOWHERE,
     CommittedArtifact,
@@ -20,6 +19,7 @@ from yolo_fs.evidence.facts import (
     Version,
     Work,
     is_work_of,
+    left_by_reverts,
     plans_of,
 )
 from yolo_fs.protocol.decisions import ASSIGN
@@ -260,30 +260,13 @@ class LoopFacts:
         before: int = sys.maxsize,
     ) -> list[Work]:
         """Return the source commits of `is_worked_on`."""
-        return _left_by_reverts(
+        return left_by_reverts(
             work
             for work in self.work
             if after < work.position < before
             and plan in ("", work.plan)
             and (department is None or is_work_of(work, department, plans_of(self.phase)))
         )
-
-
-def _left_by_reverts(works: Iterable[Work]) -> list[Work]:
-    """Return the work of which no revert took anything back. A revert of what was there before is
-    work itself: it may be the repair.
-    """
-    left: list[tuple[Work, str, bool]] = []
-    for work in works:
-        subject = without_ticket(work.subject)
-        about, is_undone = undone_by(subject)
-        about = without_ticket(about)
-        opposite = (each for each in reversed(left) if each[1:] == (about, not is_undone))
-        if about != subject and (taken_back := next(opposite, None)):
-            left.remove(taken_back)
-        else:
-            left.append((work, about, is_undone))
-    return [work for work, *_ in left]
 
 
 def loop_facts(facts: PhaseFacts) -> LoopFacts:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import place_of_name
@@ -15,7 +14,7 @@ from yolo_fs.core.reasons import FETCH_LACKING, safe, shortened
 from yolo_fs.escalations.fold import open_of
 from yolo_fs.escalations.log import EscalationProgress, act_of
 from yolo_fs.evidence.dependencies import is_elsewhere
-from yolo_fs.evidence.facts import PhaseFacts, paths_in, plans_of, touches
+from yolo_fs.evidence.facts import PhaseFacts, left_by_reverts, paths_in, plans_of, touches
 from yolo_fs.evidence.failures import (
     OWNERS_DECISION,
     failures_of,
@@ -148,8 +147,9 @@ def _turn_to_repair_integration(facts: PhaseFacts) -> Next | None:
     for committed in facts.of_kind("integration-gate-result"):
         last = committed.lines[-1] if committed.lines else {}
         handed = (artifact.position for kind in INTEGRATED for artifact in facts.of_kind(kind))
-        worked = (work.position for work in facts.work)
-        is_mended = any(position > committed.position for position in chain(handed, worked))
+        later = (work for work in facts.work if work.position > committed.position)
+        is_handed = any(position > committed.position for position in handed)
+        is_mended = is_handed or bool(left_by_reverts(later))
         if last.get("r") != "FAIL" or is_mended:
             return None
         failure: Mapping[str, Any] = next(iter(last.get("failures") or ()), {})
