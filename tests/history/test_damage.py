@@ -24,6 +24,8 @@ from tests.history.test_index import FOLDER, a_graph, answers
 from yolo_fs.cli.main import run
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.index import HistoryIndex
+from yolo_fs.system.database import open_disposable
+from yolo_fs.workspace.own_files import INDEX_LAYOUT
 
 DAMAGES = int(os.environ.get("YOLO_DAMAGES", "22"))
 SEED = int(os.environ.get("YOLO_SEED", "20261127"))
@@ -321,7 +323,7 @@ def forge(place: Path) -> None:
     connection = sqlite3.connect(file_of(place))
     with connection:
         connection.execute(
-            "insert or replace into named select 'task', '01-09/T1', x'', row from commits"
+            "insert or replace into named select 'task', '01-09/T1', x'', row, 0, null from commits"
             " order by row desc limit 1"
         )
     connection.close()
@@ -349,6 +351,21 @@ def test_an_index_that_came_with_the_folder_is_not_believed(
         found.read_up_to(tip)
         assert found.of_task("01-09/T1") == ""
         assert found._answering is found._file, "it is made anew"
+
+
+def test_an_index_with_the_tables_of_other_code_is_made_anew(place: Path) -> None:
+    tip = fill(place)
+    for left in file_of(place).parent.glob("index.db*"):
+        left.unlink()
+    other = open_disposable(str(file_of(place)), f"{INDEX_LAYOUT}; create table more(key text)")
+    assert other is not None
+    other.close()
+    for is_made_anew in (False, True):
+        with Repository(str(place)) as repository:
+            found = HistoryIndex(repository)
+            found.read_up_to(tip)
+            assert found.position_of(tip) >= 0
+            assert (found._answering is found._file) is is_made_anew
 
 
 def test_without_a_key_of_this_user_no_file_is_believed_or_left(

@@ -20,6 +20,7 @@ import contextlib
 import hmac
 import json
 import os
+import re
 import sqlite3
 import stat
 import time
@@ -316,7 +317,7 @@ def _refuse_other_tables(connection: sqlite3.Connection, layout: str) -> None:
 def _schema_of(layout: str) -> list[tuple[str]]:
     """Return the statements as SQLite keeps them."""
     return [
-        (each.strip().replace("create table", "CREATE TABLE", 1),)
+        (re.sub("^create (table|index)", lambda kept: kept[0].upper(), each.strip()),)
         for each in layout.split(";")
         if each.strip()
     ]
@@ -334,10 +335,10 @@ def _opened(path: str, lock: int, layout: str) -> Database:
         try_lock(lock, shared=True)
     connection = _connect(path)
     try:
-        connection.execute("select 1 from sqlite_schema").fetchall()
-    except sqlite3.Error as error:
+        _refuse_other_tables(connection, layout)
+    except (RefusedError, sqlite3.Error) as error:
         connection.close()
-        if is_damage(error):
+        if isinstance(error, RefusedError) or is_damage(error):
             os.pwrite(lock, bytes(_SEAL_BYTES), 0)
         raise
     return Database(connection, path, lock)
