@@ -72,6 +72,29 @@ def test_bytes_at_random_never_raise() -> None:
         assert 0 <= said.at_s <= LATEST_S and said.subject is not None and said.trailers is not None
 
 
+ONE, TWO = "a" * 40, "b" * 40
+
+
+@pytest.mark.parametrize(
+    ("said", "reverts"),
+    [
+        (f"This reverts commit {ONE}.", (ONE,)),
+        (f"This reverts commit {ONE}, reversing\nchanges made to {TWO}.", (ONE, TWO)),
+        ("This reverts commit aaaaaaa (Merge (side), 2026-12-01), reversing\n"
+         "changes made to bbbbbbb (chore: more, 2026-12-01).", ("aaaaaaa", "bbbbbbb")),
+        (f"Because.\n\nThis reverts commit {ONE}.\n\nSigned-off-by: A <a@b>", (ONE,)),
+        (f"See: This reverts commit {ONE}.", ()),
+        ("This reverts commit a part of it.", ()),
+        ("This reverts commit " + "(" * 50_000 + ")" * 50_000, ()),
+    ],
+)  # fmt: skip
+def test_what_a_revert_takes_back_is_read_from_its_message(
+    said: str, reverts: tuple[str, ...]
+) -> None:
+    message = f'Revert "x"\n\n{said}\n'.encode()
+    assert read_commit_object(body(message=message)).reverts == reverts
+
+
 def test_a_message_is_read_in_its_encoding_and_else_as_utf_8() -> None:
     spoken = "grüße".encode("latin-1")
     assert read_commit_object(body(b"encoding ISO-8859-1", message=spoken)).subject == "grüße"

@@ -38,38 +38,57 @@ TASKS = (("01-01", "T1", "load the keys"), ("01-02", "T9", "add the login page")
 
 
 def a_graph(place: Path, chance: random.Random, count: int) -> list[str]:
-    """Make random commits with branches and merges, and return all of them in the order of making."""
-    stream, heads = [], [1]
-    at_s = 1_700_000_000
-    for mark in range(1, count + 1):
-        at_s += chance.choice((-50, 0, 0, 1, 60))
-        subject = os.fsencode(chance.choice(SUBJECTS))
-        ours = b"\n\nYolo-Artifact: summary\nYolo-Warnings: 2\n" if chance.random() < 0.5 else b""
-        message, text = subject + ours, b"%d\n" % mark
-        parents = chance.sample(heads, min(len(heads), chance.choice((1, 1, 1, 2, 3))))
-        said = [b"commit refs/heads/all", b"mark :%d" % mark, b"committer A <a@b> %d +0000" % at_s]
-        said += [b"data %d" % len(message), message]
-        if mark > 1:
-            said += [
-                b"%s :%d" % (b"merge" if number else b"from", one)
-                for number, one in enumerate(parents)
+    """Make random commits with branches, merges and reverts, and return all in that order."""
+    parents: dict[int, list[int]] = {}
+    oids: dict[int, str] = {}
+    heads, at_s = [1], 1_700_000_000
+    importing = ["git", "-C", place, "fast-import", "--quiet", "--force"]
+    with subprocess.Popen(importing, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin and process.stdout
+        for mark in range(1, count + 1):
+            at_s += chance.choice((-50, 0, 0, 1, 60))
+            subject = os.fsencode(chance.choice(SUBJECTS))
+            ours = (
+                b"\n\nYolo-Artifact: summary\nYolo-Warnings: 2\n" if chance.random() < 0.5 else b""
+            )
+            message, text = subject + ours, b"%d\n" % mark
+            if oids and chance.random() < 0.2:
+                taken_back = chance.choice(list(oids))
+                above = [
+                    f", reversing\nchanges made to {oids[each]}" for each in parents[taken_back]
+                ]
+                of_merge = chance.choice(above) if len(above) > 1 else ""
+                words = chance.choice(
+                    (f'Revert "Merge {taken_back}"', "Back out", os.fsdecode(subject))
+                )
+                message = os.fsencode(
+                    f"{words}\n\nThis reverts commit {oids[taken_back]}{of_merge}.\n"
+                )
+            parents[mark] = chance.sample(heads, min(len(heads), chance.choice((1, 1, 1, 2, 3))))
+            said = [
+                b"commit refs/heads/all",
+                b"mark :%d" % mark,
+                b"committer A <a@b> %d +0000" % at_s,
             ]
-        said += [
-            b"M 100644 inline %s" % chance.choice(PATHS).encode(),
-            b"data %d" % len(text),
-            text,
-        ]
-        stream.append(b"\n".join(said))
-        if mark > 1 and chance.random() < 0.75:
-            heads = [one for one in heads if one not in parents]
-        heads = [*heads, mark][-4:]
-    marks = place / ".git/marks"
-    given = b"\n".join(stream) + b"\n"
-    subprocess.run(
-        ["git", "-C", place, "fast-import", "--quiet", "--force", f"--export-marks={marks}"], input=given, check=True
-    )  # fmt: skip
-    known = dict(line.split() for line in marks.read_text().splitlines())
-    return [known[f":{mark}"] for mark in range(1, count + 1)]
+            said += [b"data %d" % len(message), message]
+            if mark > 1:
+                said += [
+                    b"%s :%d" % (b"merge" if number else b"from", one)
+                    for number, one in enumerate(parents[mark])
+                ]
+            said += [
+                b"M 100644 inline %s" % chance.choice(PATHS).encode(),
+                b"data %d" % len(text),
+                text,
+                b"get-mark :%d" % mark,
+            ]
+            process.stdin.write(b"\n".join(said) + b"\n")
+            process.stdin.flush()
+            oids[mark] = process.stdout.readline().decode().strip()
+            if mark > 1 and chance.random() < 0.75:
+                heads = [one for one in heads if one not in parents[mark]]
+            heads = [*heads, mark][-4:]
+    return list(oids.values())
 
 
 def answers(of: HistoryIndex, commits: list[str]) -> dict[str, object]:
@@ -90,6 +109,8 @@ def answers(of: HistoryIndex, commits: list[str]) -> dict[str, object]:
         **{f"undoing {task}": of.undoing(*task) for task in TASKS},
         "undone": of.has_undone(),
         "signed off": of.sign_off_of(1),
+        "signed off before": of.repeated_by(of.sign_off_of(1), 1),
+        "reverts": of.reverts_by(-1),
         "words": of.of_words("01-02", "Add the  LOGIN page."),
         "marks": [of.mark_of_work(plan)[1] for plan in ("01-01", "01-02")],
         "work": [of.work_on(plan) for plan in ("01-01", "01-02")],

@@ -628,6 +628,17 @@ def test_a_signed_off_phase_is_so_again_once_the_revert_of_its_pull_request_is_r
     assert not one.phase().is_complete
 
 
+def test_a_sign_off_that_stands_again_signs_what_was_changed_in_between_for_nobody(
+    tmp_path: Path,
+) -> None:
+    one = real(tmp_path, GROUND.whole(Random(0)))
+    git(one.root, "revert", "--no-edit", "HEAD~1")
+    revert = git(one.root, "rev-parse", "HEAD").strip()
+    puts(one, {"../../../backend/a.ts": "other\n"}, "fix(01-01): T1 do backend")
+    git(one.root, "revert", "--no-edit", revert)
+    assert turn_of(one.phase()) == ("senior", "code_review")
+
+
 @pytest.mark.parametrize("name", VERDICTS)
 def test_a_verdict_that_was_given_after_a_sign_off_is_not_unsaid_by_what_was_signed(
     tmp_path: Path, name: str
@@ -1134,6 +1145,44 @@ def test_a_repair_that_is_reverted_repairs_nothing_until_its_revert_is_reverted(
     puts(one, {"../../../backend/a.ts": "mended\n"}, "fix(01-01): T1 do backend")
     repaired = turn_of(one.phase())
     assert refused != repaired
+    for turn in (refused, repaired, refused):
+        git(one.root, "revert", "--no-edit", "HEAD")
+        assert turn_of(one.phase()) == turn
+
+
+@pytest.mark.parametrize("subject", ["fix(01-01): T1 do backend", "chore: mend it"])
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_repair_that_came_by_a_merge_repairs_nothing_once_the_merge_is_reverted(
+    tmp_path: Path, name: str, subject: str
+) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    passed = json.loads(text_of(one, name).splitlines()[0])
+    changed, *findings = REFUSED[name]
+    puts(one, {name: _lines(passed | changed, *findings)})
+    refused = turn_of(one.phase())
+    git(one.root, "checkout", "-q", "-b", "side")
+    puts(one, {"../../../backend/a.ts": "mended\n"}, subject)
+    git(one.root, "checkout", "-q", "main")
+    puts(one, {"../../../README.md": "more\n"}, "docs: more")
+    git(one.root, "merge", "-q", "--no-ff", "-m", "Merge branch 'side'", "side")
+    repaired = turn_of(one.phase())
+    assert refused != repaired
+    for turn, how in ((refused, ("-m", "1")), (repaired, ()), (refused, ())):
+        git(one.root, "revert", "--no-edit", *how, "HEAD")
+        assert turn_of(one.phase()) == turn
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_repair_that_names_no_plan_repairs_nothing_once_it_is_reverted(
+    tmp_path: Path, name: str
+) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    passed = json.loads(text_of(one, name).splitlines()[0])
+    changed, *findings = REFUSED[name]
+    puts(one, {name: _lines(passed | changed, *findings)})
+    refused = turn_of(one.phase())
+    puts(one, {"../../../backend/a.ts": "mended\n"}, "chore: mend it")
+    repaired = turn_of(one.phase())
     for turn in (refused, repaired, refused):
         git(one.root, "revert", "--no-edit", "HEAD")
         assert turn_of(one.phase()) == turn

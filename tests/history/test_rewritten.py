@@ -275,6 +275,58 @@ def test_a_task_that_was_squashed_and_changed_before_its_branch_is_merged_is_don
     assert plan_of(root).standing is PlanStanding.COMPLETE
 
 
+MERGES = "git merge -q --no-ff -m \"Merge branch 'side'\" side"
+TAKES_BACK = {
+    "in git's words": "git revert --no-edit -m 1 HEAD",
+    "in other words": "git revert --no-edit -m 1 HEAD; git commit -q --amend -m 'Back out login'"
+    ' -m "$(git log -1 --format=%b)"',
+    "with a reference": "git -c revert.reference=true revert --no-edit -m 1 HEAD",
+    "by a branch of its own": "git checkout -q -b back; git revert --no-edit -m 1 HEAD;"
+    " git checkout -q main; git commit -q --allow-empty -m 'chore: more';"
+    " git merge -q --no-ff -m 'Merge branch back' back",
+}
+
+
+@pytest.mark.parametrize("how", TAKES_BACK)
+def test_a_revert_of_a_merge_takes_back_what_the_merge_brought(root: Path, how: str) -> None:
+    part_from_side(root)
+    do(root, MERGES)
+    assert plan_of(root).standing is PlanStanding.COMPLETE
+    do(root, TAKES_BACK[how])
+    by = do(root, "git log -1 --grep='This reverts' --format=%h --abbrev=12")
+    do(root, TAKES_SUMMARY)
+    assert plan_of(root).missing == (f"task 01-01/T1 was reverted by {by}",)
+    do(root, f"git revert --no-edit {by}")
+    assert plan_of(root).standing is PlanStanding.COMPLETE
+
+
+def test_a_revert_of_a_merge_takes_back_what_an_inner_merge_brought(root: Path) -> None:
+    part_from_side(root)
+    do(root, f"git branch outer; git checkout -q outer; {MERGES}; git checkout -q main")
+    do(root, "git merge -q --no-ff -m 'Merge branch outer' outer; git revert --no-edit -m 1 HEAD^2")
+    by = do(root, "git rev-parse --short=12 HEAD")
+    do(root, TAKES_SUMMARY)
+    assert plan_of(root).missing == (f"task 01-01/T1 was reverted by {by}",)
+
+
+def test_a_revert_of_a_merge_leaves_what_was_there_before(root: Path) -> None:
+    finish(root, "feat(01-01): T1 load")
+    do(root, "git checkout -q -b side; echo 2 > src/a.py; git commit -qam 'fix(01-01): T1 faster'")
+    do(root, "git checkout -q main; git commit -q --allow-empty -m 'chore: elsewhere'")
+    do(root, f"{MERGES}; git revert --no-edit -m 1 HEAD")
+    assert plan_of(root).standing is PlanStanding.COMPLETE
+    assert plan_of(root).tasks[0].commit == do(root, "git rev-parse HEAD~4")
+
+
+def test_a_revert_of_the_merge_of_a_revert_does_the_task_again(root: Path) -> None:
+    finish(root, "feat(01-01): T1 load")
+    do(root, "git checkout -q -b side; git revert --no-edit HEAD~1; git checkout -q main")
+    do(root, f"git commit -q --allow-empty -m 'chore: elsewhere'; {MERGES}")
+    assert plan_of(root).missing[0].startswith("task 01-01/T1 was reverted by ")
+    do(root, "git revert --no-edit -m 1 HEAD")
+    assert plan_of(root).standing is PlanStanding.COMPLETE
+
+
 @pytest.mark.parametrize("subject", ["fix(01-01): T1 load faster", "fix(01-01): do it"])
 def test_a_task_stays_done_when_only_a_later_repair_is_reverted(root: Path, subject: str) -> None:
     finish(root, "feat(01-01): T1 load")

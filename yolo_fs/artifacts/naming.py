@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from yolo_fs.artifacts.handoff_names import read_name
 from yolo_fs.artifacts.table import Naming
@@ -282,6 +282,7 @@ def without_ticket(subject: str) -> str:
     return subject[ticket.end() :] if ticket else subject
 
 
+_Item = TypeVar("_Item")
 _REVERTED = re.compile(r'(Revert|Reapply) "(.*)"')
 
 
@@ -294,6 +295,27 @@ def undone_by(subject: str) -> tuple[str, bool]:
         is_undone ^= match[1] == "Revert"
         subject = match[2]
     return subject, is_undone
+
+
+def drop_reverted(
+    items: Iterable[_Item], subject_of: Callable[[_Item], str]
+) -> list[tuple[_Item, str, bool]]:
+    """Return the items of which no revert took anything back, each with what `undone_by` says. A
+    revert of what was there before is an item itself. `items`: oldest first.
+    """
+    left: list[tuple[_Item, str, bool]] = []
+    for item in items:
+        subject = without_ticket(subject_of(item))
+        about, is_undone = undone_by(subject)
+        about = without_ticket(about)
+        opposite = (
+            at for at in reversed(range(len(left))) if left[at][1:] == (about, not is_undone)
+        )
+        if about != subject and (taken_back := next(opposite, None)) is not None:
+            del left[taken_back]
+        else:
+            left.append((item, about, is_undone))
+    return left
 
 
 def alike(words: str) -> str:

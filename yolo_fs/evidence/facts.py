@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
-from yolo_fs.artifacts.naming import undone_by, without_ticket
+from yolo_fs.artifacts.naming import drop_reverted
 from yolo_fs.artifacts.verdicts import ArtifactPath
 from yolo_fs.core.ids import PhaseId, PlanId
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, DEPARTMENT_BY_NAME, WORKING, Dept
@@ -97,23 +97,14 @@ class Work(NamedTuple):
     """Paths that it changed; if unknown, it counts as touching whatever the plan names."""
     commit: str = ""
     subject: str = ""
+    """As which it counts: a revert of a merge is one of each commit that the merge brought."""
 
 
 def left_by_reverts(works: Iterable[Work]) -> list[Work]:
     """Return the work of which no revert took anything back. A revert of what was there before is
     work itself: it may be the repair.
     """
-    left: list[tuple[Work, str, bool]] = []
-    for work in works:
-        subject = without_ticket(work.subject)
-        about, is_undone = undone_by(subject)
-        about = without_ticket(about)
-        opposite = (each for each in reversed(left) if each[1:] == (about, not is_undone))
-        if about != subject and (taken_back := next(opposite, None)):
-            left.remove(taken_back)
-        else:
-            left.append((work, about, is_undone))
-    return [work for work, *_ in left]
+    return [work for work, *_ in drop_reverted(works, lambda work: work.subject)]
 
 
 _REVIEW, _ANALYSIS = "owner-review", "analysis"

@@ -22,6 +22,7 @@ from yolo_fs.evidence.facts import (
     Version,
     Work,
     is_work_of,
+    left_by_reverts,
     plans_of,
 )
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, Dept
@@ -178,9 +179,13 @@ def changed_after_sign_off(facts: PhaseFacts) -> Iterator[LateChange]:
     signed_at = facts.ask(_find_sign_off_position)
     if signed_at is None or signed_at == NOWHERE:
         return
-    for work in facts.work:
-        if work.position != NOWHERE and facts.is_later(work.position, signed_at):
-            yield LateChange(work.plan, work.commit, is_source=True)
+    late = (
+        work
+        for work in facts.work
+        if work.position != NOWHERE and facts.is_later(work.position, signed_at)
+    )
+    for work in left_by_reverts(late):
+        yield LateChange(work.plan, work.commit, is_source=True)
     results = [artifact.position for artifact in facts.of_kind(_GATE)]
     for artifact in chain.from_iterable(map(facts.of_kind, INTEGRATED)):
         if artifact.position != NOWHERE and all(

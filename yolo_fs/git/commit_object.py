@@ -17,6 +17,11 @@ LATEST_S = 253402300799
 
 _OID = re.compile(rb"[0-9a-f]{40}|[0-9a-f]{64}")
 _TRAILER = re.compile(r"(?P<key>[A-Za-z0-9-]+): (?P<value>.*)")
+_NAMED = r"([0-9a-f]{7,64})(?: \([^\n]*\))?"
+_REVERTS = re.compile(
+    rf"^This reverts commit {_NAMED}(?:,\s+reversing\s+changes made to {_NAMED})?\.", re.MULTILINE
+)
+"""What `git revert` writes, also with `--reference`."""
 _SPACES = " \t\r"
 _LONGEST_DATE = len(str(LATEST_S))
 _LONGEST_ENCODING = 40
@@ -49,6 +54,14 @@ class CommitObject(NamedTuple):
         return (
             tuple((pair["key"], pair["value"]) for pair in matches if pair) if all(matches) else ()
         )
+
+    @property
+    def reverts(self) -> tuple[str, ...]:
+        """The commit that a revert of git takes back, by its name or the start of it; of a merge
+        also the parent up to which it does.
+        """
+        match = _REVERTS.search(self.message)
+        return tuple(filter(None, match.groups())) if match else ()
 
     def _split_message(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the lines of the first paragraph, and all after it."""

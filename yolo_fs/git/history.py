@@ -55,6 +55,8 @@ class LoggedCommit(NamedTuple):
     """Those of a merge that differ from each parent; told by `log_parents_first` alone."""
     is_known: bool = True
     """Whether this clone has what tells the changes."""
+    reverts: tuple[str, ...] = ()
+    """As in `CommitObject`."""
 
     @property
     def is_ours(self) -> bool:
@@ -245,6 +247,7 @@ def _parse_commit(git_object: GitObject) -> LoggedCommit:
         commit_object.at_s,
         commit_object.subject,
         commit_object.trailers,
+        reverts=commit_object.reverts,
     )
 
 

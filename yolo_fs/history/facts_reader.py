@@ -360,11 +360,14 @@ class FactsReader:
     def _sign_off(self, phase: PhaseId, committed: Sequence[CommittedArtifact]) -> tuple[str, int]:
         """Return the commit that signed a phase off, and its place: the one that says so, else the
         one that gave `state.json` that calls it complete, or since when that is at a later phase: a
-        squash leaves either.
+        squash leaves either. Where a revert was reverted, it is the one before, unless what it
+        signed is otherwise now.
         """
         history, number = self.history_index, int(phase.number)
         if signed := history.sign_off_of(number):
-            return signed, history.position_of(signed)
+            before = history.repeated_by(signed, number)
+            in_force = before if before and self._is_same(committed, before, signed) else signed
+            return in_force, history.position_of(in_force)
         state = next(
             (artifact for artifact in committed if artifact.place.artifact.kind == "state"), None
         )
@@ -377,6 +380,18 @@ class FactsReader:
         later = takewhile(lambda version: _is_beyond(version.lines, number), reversed(versions))
         at = min((version.position for version in later), default=since)
         return state.commit or history.tip, at
+
+    def _is_same(self, committed: Sequence[CommittedArtifact], one: str, other: str) -> bool:
+        """Return whether two commits have the same artifacts of a phase, and the same files of its
+        plans.
+        """
+        if self.history_index.lacks_trees:
+            return False
+        paths = {artifact.place.folder for artifact in committed if artifact.place.phase}
+        paths.update(*(plan.files for plan in plans_in(committed)))
+        find = self.repository.trees.find
+        before, after = self.repository.root_tree(one), self.repository.root_tree(other)
+        return all(find(before, path) == find(after, path) for path in paths)
 
     def _find_withdrawn(self, facts: PhaseFacts) -> Iterator[Withdrawn]:
         """Yield what spoke against the phase last, and was removed, reverted or dropped by a merge.

@@ -50,6 +50,13 @@ _OLDEST_FIRST = "c.position, c.row"
 """Without positions, the order of insertion: parents first."""
 _NEWEST_FIRST = "c.position desc, c.row desc"
 _COMMIT = "c.oid, c.at_s, c.ours, c.subject, c.changes, c.position, c.own from commits c"
+_SAID = "coalesce(n.said, c.subject)"
+_NAMING_COMMIT = (
+    f"c.oid, c.at_s, c.ours, {_SAID}, c.changes, c.position, c.own"
+    " from commits c join named n on n.row = c.row"
+)
+"""With the subject as which it counts: a revert of a merge counts several times."""
+_IN_ORDER = f"{_OLDEST_FIRST}, n.nth"
 
 
 class IndexedCommit(NamedTuple):
@@ -191,6 +198,12 @@ class HistoryIndex:
                 self._last.pop(path, None)
             for _, key, _ in names_in(to_text(subject), is_ours=is_ours):
                 self._by_name.pop(key, None)
+        query = (
+            "select n.key from named n join commits c on c.row = n.row"
+            " where n.said is not null and c.position > ?"
+        )
+        for (key,) in database.rows(query, at):
+            self._by_name.pop(key, None)
 
     def read_beyond(self, tip: str, others: Sequence[str], *, goes_on: bool) -> None:
         """Index the commits of other tips that `tip` lacks; their positions have no meaning.
@@ -362,9 +375,9 @@ class HistoryIndex:
 
     def _find_touching(self, task: str, files: Set[str]) -> str:
         query = (
-            f"select {_COMMIT} join named n on n.row = c.row"
+            f"select {_NAMING_COMMIT}"
             " where n.kind in ('task', 'undone') and n.key = ? and +c.position <= ?"
-            f" order by {_OLDEST_FIRST}"
+            f" order by {_IN_ORDER}"
         )
         named = self._commits(query, task)
         last = _find_last(
@@ -375,9 +388,9 @@ class HistoryIndex:
     def tasks_done(self) -> frozenset[str]:
         """Return the tasks, `NN-MM/Tk`, that a subject names."""
         query = (
-            "select n.key, c.oid, c.subject from named n join commits c on c.row = n.row"
+            f"select n.key, c.oid, {_SAID} from named n join commits c on c.row = n.row"
             " where n.kind in ('task', 'undone') and +c.position <= ?"
-            f" order by n.key, {_OLDEST_FIRST}"
+            f" order by n.key, {_IN_ORDER}"
         )
         by_task = groupby(self._rows(query), key=itemgetter(0))
         last = {
@@ -402,6 +415,18 @@ class HistoryIndex:
     def sign_off_of(self, phase: int) -> str:
         """Return the commit that recorded the sign-off of a phase; nothing when there is none."""
         return self._find_last_named("signoff", str(phase))
+
+    def repeated_by(self, sign_off: str, phase: int) -> str:
+        """Return the sign-off before one that only takes a revert back; nothing for any other."""
+        query = (
+            f"select c.oid, {_SAID} from named n join commits c on c.row = n.row"
+            f" where n.kind = 'signoff' and n.key = ? and +c.position <= ? order by {_IN_ORDER}"
+        )
+        said = {
+            oid: without_ticket(to_text(subject)) for oid, subject in self._rows(query, str(phase))
+        }
+        own = said.pop(sign_off, "")
+        return list(said)[-1] if said and undone_by(own)[0] != own else ""
 
     def past_of(self, path: str, after: PathChange = NO_CHANGE) -> list[PathChange]:
         """Return the commits that changed a path below the planning root, oldest first.
@@ -431,10 +456,12 @@ class HistoryIndex:
         return last.oid, rows[0][0] if rows else 0, self.reading
 
     def work_on(self, plan: str, after: int = NOWHERE) -> tuple[IndexedCommit, ...]:
-        """Return the commits beyond a position whose scope names a plan, oldest first."""
+        """Return the commits beyond a position whose scope names a plan, oldest first; a revert of
+        a merge once for each that it takes back, with its subject.
+        """
         query = (
-            f"select {_COMMIT} join named n on n.row = c.row where n.kind = 'work' and n.key = ?"
-            f" and c.position > ? and +c.position <= ? order by {_OLDEST_FIRST}"
+            f"select {_NAMING_COMMIT} where n.kind = 'work' and n.key = ?"
+            f" and c.position > ? and +c.position <= ? order by {_IN_ORDER}"
         )
         return tuple(self._commits(query, plan, after))
 
@@ -456,6 +483,20 @@ class HistoryIndex:
                 about, is_undoing = undone_by(without_ticket(commit.subject))
                 left[without_ticket(about)] += -1 if is_undoing else 1
         return any(count > 0 for count in left.values())
+
+    def reverts_by(self, after: int) -> dict[str, list[str]]:
+        """Return the commits beyond a position that take others back by name → the subjects as
+        which each counts, newest first.
+        """
+        query = (
+            "select distinct c.oid, n.nth, n.said from named n join commits c on c.row = n.row"
+            " where n.said is not null and c.position > ? and +c.position <= ?"
+            " order by c.row, n.nth"
+        )
+        reverts: dict[str, list[str]] = {}
+        for oid, _, said in self._rows(query, after):
+            reverts.setdefault(oid, []).append(to_text(said))
+        return reverts
 
     def last_work(self, plan: str) -> int:
         """Return the position of the last commit whose scope names a plan; NOWHERE without one."""
@@ -561,9 +602,9 @@ class HistoryIndex:
             return _find_last((oid, to_text(subject)) for oid, subject in rows)
 
         query = (
-            "select c.oid, c.subject from named n join commits c on c.row = n.row"
+            f"select c.oid, {_SAID} from named n join commits c on c.row = n.row"
             " where n.kind in (?, ?) and n.key = ? and n.words = ? and +c.position <= ?"
-            f" order by {_OLDEST_FIRST}"
+            f" order by {_IN_ORDER}"
         )
         return self._cached(key, (kind, words), ask)
 

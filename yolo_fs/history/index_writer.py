@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence, Set
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT, PROJECT_STATE, classify
-from yolo_fs.artifacts.naming import purpose_of, undone_by, without_ticket
+from yolo_fs.artifacts.naming import drop_reverted, purpose_of, undone_by, without_ticket
 from yolo_fs.evidence.facts import NOWHERE
 from yolo_fs.git.history import LoggedCommit
 from yolo_fs.history.stored import (
@@ -15,6 +15,7 @@ from yolo_fs.history.stored import (
     read_spans,
     span,
     to_bytes,
+    to_text,
     write_changes,
     write_spans,
 )
@@ -23,6 +24,8 @@ from yolo_fs.system.database import Database
 
 UNDONE = "undone"
 """Kind of what a revert names."""
+_UNNAMED = "unnamed"
+"""Kind of a commit that a revert takes back, and that names nothing."""
 _ABSENT = 0
 """Row of a commit that is not in the tables."""
 _TABLES = ("meta", "commits", "paths", "changes", "named")
@@ -45,6 +48,8 @@ class IndexWriter:
         """
         self._seen: dict[int, tuple[int, Spans]] = {}
         """Row → its position, and those before it that are not among its ancestors."""
+        self._reverts: list[tuple[int, LoggedCommit]] = []
+        """Rows of the inserted commits that say which commit they take back, with these commits."""
         self.lacks = ""
         """The first commit whose changes this clone cannot tell."""
 
@@ -69,11 +74,16 @@ class IndexWriter:
         """Insert commits. Existing ones stay as they are."""
         for commit in commits:
             self._take(commit)
+        if self._after is None:
+            self._name_reverted()
 
     def place(self, tip: str) -> None:
-        """Compute the position of each commit, unless the inserted ones form one line."""
-        if not self._odd or self._after is None:
-            return
+        """Compute the position of each commit, and with it what reverts take back."""
+        if self._odd and self._after is not None:
+            self._place(tip, self._after + 1)
+        self._name_reverted()
+
+    def _place(self, tip: str, first: int) -> None:
         last = row = self._row_of(tip)
         line = set()
         while row >= self._first:
@@ -81,7 +91,7 @@ class IndexWriter:
             row = next(iter(self._parents(row)), 0)
         brought: list[int] = []
         moved = []
-        for position, row in enumerate(self._order(last) if line else (), self._after + 1):
+        for position, row in enumerate(self._order(last) if line else (), first):
             brought.append(row)
             self._seen[row] = position, () if row in line else self._find_unseen(row, position)
             if row in line:
@@ -187,12 +197,80 @@ class IndexWriter:
         )  # fmt: skip
         made = commit.own_changes if is_merge else commit.changes
         self._add_changes(row, made)
-        changed = {path for _, path in commit.changes} if commit.is_known else None
-        for kind, key, words in names_in(commit.subject, is_ours=is_ours, paths=changed):
-            values = kind, key, to_bytes(words), row
-            ask("insert or ignore into named values (?, ?, ?, ?)", *values)
+        if commit.reverts:
+            self._reverts.append((row, commit))
+        else:
+            self._add_names(row, commit, commit.subject, is_ours=is_ours)
         self._before = commit.oid, row
         self._row += 1
+
+    def _add_names(
+        self, row: int, commit: LoggedCommit, subject: str, *, nth: int = 0, is_ours: bool = False
+    ) -> None:
+        """Insert what a subject names. `nth`: where the commit counts as several, newest first."""
+        paths = {path for _, path in commit.changes} if commit.is_known else None
+        names = list(names_in(subject, is_ours=is_ours, paths=paths))
+        said = to_bytes(subject) if nth else None
+        for kind, key, words in names or ([(_UNNAMED, "", "")] if nth else []):
+            values = kind, key, to_bytes(words), row, nth, said
+            self._database.rows("insert or ignore into named values (?, ?, ?, ?, ?, ?)", *values)
+
+    def _name_reverted(self) -> None:
+        """Insert what the reverts name: a revert of a merge is one of each commit that the merge
+        brought. Whoever names something else has done that, whatever git wrote below the subject.
+        """
+        for row, commit in self._reverts:
+            subject = without_ticket(commit.subject)
+            is_own_work = purpose_of(subject) and undone_by(subject)[0] == subject
+            taken_back = self._find_taken_back(row, commit.reverts)
+            if is_own_work or not taken_back:
+                self._add_names(row, commit, commit.subject)
+                continue
+            left = reversed(drop_reverted(taken_back, lambda each: each[0]))
+            for nth, ((_, is_ours), about, is_undone) in enumerate(left, 1):
+                subject = f'{"Reapply" if is_undone else "Revert"} "{about}"'
+                self._add_names(row, commit, subject, nth=nth, is_ours=is_ours)
+        self._reverts = []
+
+    def _find_taken_back(self, row: int, named: Sequence[str]) -> list[tuple[str, bool]]:
+        """Return the subjects of the commits that a revert takes back, oldest first, and whether a
+        coordinator made them; none where they are not in its history. `named`: as in
+        `CommitObject.reverts`.
+        """
+        ((own, unseen),) = self._database.rows(
+            "select position, unseen from commits where row = ?", row
+        )
+        found = [self._find_before(own, read_spans(unseen or ""), name) for name in named]
+        if not found or None in found:
+            return []
+        (last, position, beside), *onto = filter(None, found)
+        query = (
+            "select distinct c.position, c.row, coalesce(n.nth, 0), coalesce(n.said, c.subject),"
+            " c.ours from commits c left join named n on n.row = c.row and n.said is not null"
+            " where {} order by 1, 2, 3"
+        )
+        rows = self._database.rows(query.format("c.row = ?"), last)
+        for _, first, others in onto:
+            for begin, end in (*others, *span(first + 1, position - 1)):
+                between = self._database.rows(
+                    query.format("c.position between ? and ?"), begin, end
+                )
+                rows += [each for each in between if not _is_within(each[0], beside)]
+        # The latest of those that one commit counts as comes first.
+        rows.sort(key=lambda each: (each[0], each[1], -each[2]))
+        return [(to_text(subject), bool(ours)) for *_, subject, ours in rows]
+
+    def _find_before(self, own: int, unseen: Spans, name: str) -> tuple[int, int, Spans] | None:
+        """Return row, position, and what it has not seen, of the commit whose name begins so, if it
+        is an ancestor of one with the given position.
+        """
+        query = "select row, position, unseen from commits where oid >= ? and oid < ? limit 2"
+        rows = self._database.rows(query, name, f"{name}g")
+        if len(rows) != 1:
+            return None
+        row, position, beside = rows[0]
+        is_before = own == NOWHERE or (position < own and not _is_within(position, unseen))
+        return (row, position, read_spans(beside or "")) if is_before else None
 
     def _add_changes(self, row: int, changes: Iterable[tuple[str, str]]) -> None:
         for _, path in changes:
@@ -206,6 +284,10 @@ class IndexWriter:
             to_bytes(path),
         )
         return int(number)
+
+
+def _is_within(position: int, spans: Spans) -> bool:
+    return any(first <= position <= last for first, last in spans)
 
 
 def names_in(

@@ -7,6 +7,7 @@ from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import classify
+from yolo_fs.artifacts.naming import undone_by, without_ticket
 from yolo_fs.evidence.facts import (
     NOWHERE,
     CommittedArtifact,
@@ -33,10 +34,12 @@ class _SourceChange(NamedTuple):
     """A commit that no coordinator made."""
 
     commit: IndexedCommit
-    plan: str
-    """The plan that its subject names; empty for none."""
-    is_work: bool
-    """Whether it is work on that plan by its subject, and not an artifact of it."""
+    subjects: tuple[str, ...]
+    """As which it counts, newest first; several for a revert of a merge."""
+    plans: frozenset[str]
+    """The plans that they name."""
+    worked: frozenset[str]
+    """Those of them that it is work on, and not an artifact of."""
     touched: frozenset[str]
     """The paths that it changed, and the folders above them."""
 
@@ -292,19 +295,31 @@ class WorkReader:
         # With the first verdict itself: it may have come in one commit with what it judges.
         unseen = chain.from_iterable(map(self._index.unseen_by, judged))
         since = min((*judged, *(first for first, _ in unseen)), default=0) - 1
+        unnamed: list[set[str]] = [set() for _ in plans]
+        """For each plan the subjects of the commits that name none, and changed its files."""
         for change in self._changes_by_others(since, every_file) if plans else ():
             claimed = {
                 (plan.department, file)
                 for plan, files in files_of
-                if change.is_work and str(plan.id) == change.plan
+                if str(plan.id) in change.worked
                 for file in files
             }
-            for plan, files in files_of:
-                if any((plan.department, file) not in claimed for file in change.touched & files):
-                    commit = change.commit
-                    paths, oid = commit.own_paths, commit.oid
-                    work = Work(str(plan.id), commit.at_s, commit.position, paths, oid)
-                    yield work, bool(change.plan)
+            commit = change.commit
+            for (plan, files), made in zip(files_of, unnamed, strict=True):
+                work = Work(
+                    str(plan.id), commit.at_s, commit.position, commit.own_paths, commit.oid
+                )
+                repeated = [
+                    each
+                    for each in map(without_ticket, change.subjects)
+                    if undone_by(each)[0] in made - {each}
+                ]
+                yield from ((work._replace(subject=each), False) for each in repeated)
+                touched = change.touched & files
+                if not repeated and any((plan.department, file) not in claimed for file in touched):
+                    if not change.plans:
+                        made.add(without_ticket(commit.subject))
+                    yield work._replace(subject=commit.subject), bool(change.plans)
 
     def _find_dropped(
         self, plan: Plan, committed: Iterable[CommittedArtifact], named: Set[str]
@@ -341,8 +356,10 @@ class WorkReader:
         if known is None or known.reading is not history.reading or after < known.after:
             known = _SourceChanges(history.reading, after, after, {})
         if known.up_to < at:
+            reverts = history.reverts_by(known.up_to)
             made = filter(self._is_new, history.made_by_others(known.up_to))
-            for change in map(_with_folders, made):
+            for commit in made:
+                change = _with_folders(commit, reverts.get(commit.oid, (commit.subject,)))
                 for path in change.touched:
                     known.by_path.setdefault(path, []).append(change)
             known = self._changes = known._replace(up_to=at)
@@ -413,7 +430,7 @@ class WorkReader:
         made = (
             change.commit.oid
             for change in reversed(changes)
-            if change.commit.position in within and change.plan in ("", str(plan.id))
+            if change.commit.position in within and change.plans <= {str(plan.id)}
         )
         return next(made, "")
 
@@ -444,10 +461,12 @@ def _climb(path: str) -> list[str]:
     return [path, *(path[:at] for at, char in enumerate(path) if char == "/")]
 
 
-def _with_folders(commit: IndexedCommit) -> _SourceChange:
+def _with_folders(commit: IndexedCommit, subjects: Iterable[str]) -> _SourceChange:
     source = [path for path in commit.own_paths if classify(path) is None]
-    touched = chain.from_iterable(map(_climb, source))
-    return _SourceChange(commit, *plan_in(commit.subject), frozenset(touched))
+    touched = frozenset(chain.from_iterable(map(_climb, source)))
+    named = {plan: is_work for plan, is_work in sorted(map(plan_in, subjects)) if plan}
+    worked = frozenset(plan for plan, is_work in named.items() if is_work)
+    return _SourceChange(commit, tuple(subjects), frozenset(named), worked, touched)
 
 
 def _judged_files(plan: Plan, committed: Iterable[CommittedArtifact]) -> frozenset[str]:
