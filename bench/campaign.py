@@ -74,6 +74,8 @@ def play(seed: int, trial: Trial, folder: Path) -> Ending:
     command = [
         sys.executable, "-P", "-m", "yolo_fs", trial.verb, "a login", "--json", "--with", AGENT,
     ]  # fmt: skip
+    if trial.verb == "fix-it" and "backend" not in trial.departments:
+        command += ["--dept", trial.departments[0]]
     if trial.worktrees:
         command += ["--worktrees"]
         environment["YOLO_FS_DEMO_PLANS"] = "3"
@@ -190,6 +192,7 @@ def main() -> int:
     parser.add_argument("--at-once", type=int, default=2)
     parser.add_argument("--verb", choices=("go", "fix-it"), default="go")
     parser.add_argument("--company", action="store_true", help="all three departments")
+    parser.add_argument("--departments", default="backend", help="those at work, such as frontend")
     parser.add_argument(
         "--worktrees", action="store_true", help="three plans, each with a Dev in a work tree"
     )
@@ -197,7 +200,8 @@ def main() -> int:
     parser.add_argument("--kept", type=Path, help="file of the endings, also of earlier campaigns")
     asked = parser.parse_args()
     found = kept_in(asked.kept) if asked.kept and asked.kept.exists() else []
-    departments = tuple(str(row.name) for row in WORKING) if asked.company else ("backend",)
+    every = tuple(str(row.name) for row in WORKING)
+    departments = every if asked.company else tuple(asked.departments.split(","))
     trial = Trial(asked.verb, departments, asked.worktrees, asked.share)
     print(f"seeds {asked.seed} to {asked.seed + asked.runs - 1}, share {trial.share}")
     print(f"{trial.verb}, {', '.join(trial.departments)}")

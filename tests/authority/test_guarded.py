@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yolo_fs.authority.guarded import GUARDED, guarded, holds_guarded
+from yolo_fs.authority.guarded import GUARDED, Guarded, guarded, holds_guarded
 
 PHASE = ".yolo-planning/phases/01-auth"
 
@@ -33,6 +33,11 @@ def test_a_guarded_file_has_its_row(path: str, row: int) -> None:
 )
 def test_other_files_are_anybodys(path: str) -> None:
     assert guarded(path) is None
+
+
+@pytest.mark.parametrize("row", GUARDED)
+def test_the_way_around_a_guarded_file_names_nobody_who_may_not_be_there(row: Guarded) -> None:
+    assert "--as " not in row.instead
 
 
 @pytest.mark.parametrize(
