@@ -296,6 +296,17 @@ def test_a_record_that_names_no_plan_or_task_of_its_phase_is_warned_of(
         assert (says in one.message, one.expected, one.level) == (True, expected, Level.WARNING)
 
 
+def test_a_summary_of_no_plan_of_its_phase_is_warned_of(tmp_path: Path) -> None:
+    text = json.dumps({"p": "01", "n": "02", "s": "complete"}) + "\n"
+    assert _named_wrongly(tmp_path, "01-02.summary.jsonl", text) == []
+    _put(tmp_path, "01-01.plan.jsonl", PLAN)
+    (found,) = _named_wrongly(tmp_path, "01-02.summary.jsonl", text)
+    assert (found.message, found.expected) == ("no plan 01-02 in this phase", "01-01")
+    assert found.level is Level.WARNING
+    _put(tmp_path, "01-02.plan.jsonl", PLAN)
+    assert _named_wrongly(tmp_path, "01-02.summary.jsonl", text) == []
+
+
 def test_a_disposition_of_a_finding_that_no_critique_has_is_warned_of(tmp_path: Path) -> None:
     text = (FIXTURES / "examples/artifacts/architecture/ok/backend.toon").read_text()
     assert _named_wrongly(tmp_path, "architecture.toon", text) == []

@@ -451,8 +451,11 @@ def references_in(value: Mapping[str, object]) -> Iterator[tuple[str, PlanId | T
 
 
 def _check_references(
-    _: ArtifactPath, records: Sequence[Record], around: Surroundings
+    place: ArtifactPath, records: Sequence[Record], around: Surroundings
 ) -> Iterator[Located]:
+    if around.present and place.plan and str(place.plan) not in around.present:
+        message, known = f"no plan {place.plan} in this phase", _one_of(around.present, _PLANS)
+        yield 1, Fault(Reason.UNKNOWN_REFERENCE, "", message, known)
     for line, value in records if around.present else ():
         for key, named in references_in(value):
             plan = named.plan if isinstance(named, TaskRef) else named

@@ -97,7 +97,7 @@ class Check(StrEnum):
     RISING_TIME = "rising time"
     """Records of one id carry increasing `dt`."""
     REFERENCES = "references"
-    """The plans and tasks that its records name are of this phase."""
+    """The plans and tasks that its records and its own name name are of this phase."""
     DISPOSITIONS = "dispositions"
     """The findings that it disposes of are those of a critique beside it."""
     PAYLOAD = "payload"
@@ -432,7 +432,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         subjects=(Subject("docs({phase}): summary {plan}"),),
         source="document 002, Commit-Every-Artifact Protocol",
         header="lines.planning.Summary",
-        checks=(Check.PLAN_NAME, Check.PHASE, Check.COMMITS),
+        checks=(Check.PLAN_NAME, Check.PHASE, Check.COMMITS, Check.REFERENCES),
         step="implementation",
     ),
     Artifact(
