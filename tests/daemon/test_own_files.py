@@ -12,6 +12,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -390,3 +391,31 @@ def test_tables_of_another_are_not_filled(root: Path, capsys: pytest.CaptureFixt
     ((told,),) = connection.execute("select value from notes where name = 'claims'").fetchall()
     connection.close()
     assert "dev-1" in told and "dev-2" not in told
+
+
+A_LARGE_VALUE = 64 * 1024 * 1024
+
+
+@pytest.mark.parametrize("is_one_value", [True, False])
+def test_a_database_larger_than_any_of_ours_is_not_read(
+    root: Path, capsys: pytest.CaptureFixture[str], is_one_value: bool
+) -> None:
+    """It came with the folder: a value of a gigabyte would cost two at each command."""
+    state = root / ".git/yolo-fs/state.db"
+    connection = sqlite3.connect(state)
+    if is_one_value:
+        with connection:
+            large = "replace into notes values ('claims', cast(zeroblob(?) as text))"
+            connection.execute(large, (A_LARGE_VALUE,))
+    connection.close()
+    if not is_one_value:
+        os.truncate(state, 2**40)
+    tracemalloc.start()
+    for command in (["task", "claims"], ["status"], ["doctor"]):
+        run([*command, "-C", str(root)])
+        said = "".join(capsys.readouterr())
+        assert "state.db" in said and "unreadable" in said
+    assert tracemalloc.get_traced_memory()[1] < A_LARGE_VALUE
+    tracemalloc.stop()
+    run(["doctor", "--fix", "-C", str(root)])
+    assert run(["task", "claim", "01-01/T1", "--as", "dev-2", "-C", str(root)]) == 0

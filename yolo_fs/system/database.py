@@ -60,6 +60,12 @@ _LONG_PATIENCE_S = 10.0
 _POLL_S = 0.005
 _SEAL_BYTES = 32
 _KEY_BYTES = 32
+VALUE_BYTES = 8 * 1024 * 1024
+"""Maximum size of one value in a durable database."""
+_DURABLE_BYTES = 256 * 1024 * 1024
+"""Maximum size of a durable database, and of its write-ahead log: whatever is larger came with the
+folder, and SQLite would read all of it.
+"""
 _WAL_BYTES = 4 * 1024 * 1024
 """Size of the write-ahead log above which it is written into the database."""
 _NO_DAMAGE = frozenset(
@@ -216,6 +222,8 @@ def open_durable(path: str, layout: str, *, make: bool, is_synced: bool = True) 
             _make_once(path, layout)
     if is_foreign(path):
         raise RefusedError(Reason.NOT_REGULAR, "it, or a file of SQLite beside it, is not ours")
+    if max(_size(path), _size(f"{path}-wal")) > _DURABLE_BYTES:
+        raise RefusedError(Reason.UNREADABLE, f"it is larger than {_DURABLE_BYTES:,} bytes")
     with storing(path):
         try:
             connection = _opened_durable(path, layout, is_synced=is_synced)
@@ -241,6 +249,7 @@ def _opened_durable(
     path: str, layout: str, *, is_synced: bool = True, mode: str = "rw"
 ) -> sqlite3.Connection:
     connection = _connect(path, _LONG_PATIENCE_S, mode)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_BYTES)
     try:
         _refuse_other_tables(connection, layout)
         connection.execute(f"pragma synchronous = {'full' if is_synced else 'normal'}")

@@ -18,7 +18,15 @@ from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.ids import PhaseId, TaskRef
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError
 from yolo_fs.git.repository import Repository
-from yolo_fs.system.database import ENDINGS, SEAL, Database, open_disposable, open_durable, storing
+from yolo_fs.system.database import (
+    ENDINGS,
+    SEAL,
+    VALUE_BYTES,
+    Database,
+    open_disposable,
+    open_durable,
+    storing,
+)
 from yolo_fs.system.store import (
     Damaged,
     RefusedError,
@@ -105,9 +113,6 @@ def open_index(repository: Repository) -> Database | None:
         return open_disposable(os.path.join(repository.own_dir, INDEX), INDEX_LAYOUT)
     return None
 
-
-_NOTE_BYTES = 8 * 1024 * 1024
-"""Maximum size of one value in `state.db`."""
 
 Shape: TypeAlias = type | UnionType | list[Any] | dict[str, Any] | Callable[[Any], bool]
 """A type, `[shape of each]`, `{key: shape}` (further keys are allowed), or a test."""
@@ -265,7 +270,7 @@ class OwnNote(NamedTuple):
     def _value(self, repository: Repository, state: Database) -> dict[str, Any] | Damaged | None:
         for (text,) in state.rows("select value from notes where name = ?", self.name):
             try:
-                value = parse(text, _NOTE_BYTES)
+                value = parse(text, VALUE_BYTES)
             except (AttributeError, TypeError, ValueError):
                 return Damaged(Reason.JSON_PARSE_ERROR, f"the value {self.name} is no JSON")
             if text == _written.get(self.name):
@@ -298,7 +303,7 @@ def _find_state_damage(repository: Repository) -> Damaged | None:
         if state is None:
             return None
         with closing(state), storing(place):
-            ((verdict, *_), *_) = state.rows("pragma integrity_check")
+            ((verdict, *_), *_) = state.rows("pragma integrity_check(1)")
             if verdict != "ok":
                 return Damaged(Reason.UNREADABLE, str(verdict))
             state.rows(f"pragma busy_timeout = {_LONGEST_WRITE_MS}")
