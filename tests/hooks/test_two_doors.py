@@ -245,6 +245,53 @@ def test_a_guarded_file_is_nobodys_to_write_by_a_server(team: Team) -> None:
     assert not hook(team, "", "mcp__fs__read_file", {"path": path})
 
 
+@pytest.mark.parametrize("given", [{}, {"path": "@ROOT@"}, {"path": "."}])
+@pytest.mark.parametrize(
+    "chosen",
+    [".env", "**/.env*", "{.env,x}", "*.py,.env", "component-specs.jsonl", f"**/{SPECS}", "component-*.jsonl"],
+)  # fmt: skip
+def test_a_search_that_chooses_a_file_by_its_name_reads_it(
+    team: Team, given: dict[str, Any], chosen: str
+) -> None:
+    folder = {key: value.replace("@ROOT@", str(team.root)) for key, value in given.items()}
+    assert hook(team, "yolo-dev", "Grep", {"pattern": ".", "glob": chosen, **folder})
+    where = folder.get("path", ".")
+    assert hook(team, "yolo-dev", "Bash", {"command": f"grep -r --include='{chosen}' . {where}"})
+    assert hook(team, "yolo-dev", "Bash", {"command": f"rg --hidden -g '{chosen}' . {where}"})
+
+
+@pytest.mark.parametrize(
+    "chosen", ["*.jsonl", "*.ts", "*", "tokens.ts", "!.env", "absent.jsonl", "src/**"]
+)
+def test_a_search_that_names_nobody_elses_file_goes_on(team: Team, chosen: str) -> None:
+    assert not hook(team, "yolo-dev", "Grep", {"pattern": ".", "glob": chosen})
+    for command in (
+        f"rg -g '{chosen}' todo src",
+        f"rg --glob='{chosen}' todo",
+        "rg '-g!.env' todo",
+    ):
+        assert not hook(team, "yolo-dev", "Bash", {"command": command})
+    for option in ("--exclude=.env", "--exclude .env", "--exclude-dir=.git"):
+        assert not hook(team, "yolo-dev", "Bash", {"command": f"grep -r {option} todo src"})
+
+
+@pytest.mark.parametrize(
+    "path", [SPECS, f"{PHASE}/.dept-status-backend.json", f"{PHASE}/architecture.toon"]
+)
+def test_what_a_server_gives_is_written_where_a_call_says(team: Team, path: str) -> None:
+    """Some hosts save a resource in the work tree, and servers their pictures and pages."""
+    asked = {"server": "x", "uri": "x://page"}
+    assert hook(team, "yolo-dev", "FetchMcpResource", {**asked, "downloadPath": path})
+    assert not hook(
+        team, "yolo-dev", "FetchMcpResource", {**asked, "downloadPath": "src/auth/tokens.ts"}
+    )
+    for tool, key in (
+        ("mcp__browser__browser_take_screenshot", "filename"), ("mcp__web__download", "target"),
+        ("mcp__web__print", "outputPath"), ("mcp__web__export_page", "file"),
+    ):  # fmt: skip
+        assert hook(team, "yolo-dev", tool, {key: path}), tool
+
+
 # --- what `check` tells ---
 
 

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from glob import escape
 
+from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.hooks.shell import UNKNOWN, Word
 from yolo_fs.protocol.verbs import OwnVerb
 
@@ -168,6 +170,23 @@ def touch_all(words: Sequence[Word], effect: Effect) -> Iterator[Touch]:
     """Yield one effect on each file that words name."""
     for word in words:
         yield from touch_of(word, effect)
+
+
+def touch_chosen(folder: str, patterns: str) -> Iterator[Touch]:
+    """Yield the files in a folder that a search chooses by name, as with `--glob`.
+
+    A pattern that begins with a wildcard names no file.
+    """
+    is_of_tree = PLANNING_ROOT in folder
+    within = escape(folder)
+    for pattern in re.split(r"[\s,{}]+", patterns):
+        name = posixpath.basename(pattern)
+        if pattern.startswith("!") or not name.strip(".") or name[0] in "*?[":
+            continue
+        below = "**" if is_of_tree else f"{PLANNING_ROOT}/**"
+        for place in (name, f"*/{name}", f"{below}/{name}"):
+            path = f"{within}/{place}"
+            yield Touch(path, Effect.READ, is_pattern=True, must_exist=True)
 
 
 def touch_deep(words: Iterable[Word]) -> Iterator[Touch]:

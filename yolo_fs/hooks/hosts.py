@@ -13,11 +13,18 @@ from typing import Any, NamedTuple
 
 from yolo_fs.core.tool_calls import ANNOUNCED, PATH_KEYS, agent_in, command_in, given_to, is_mcp
 from yolo_fs.hooks.changes import Change, changes_of
-from yolo_fs.hooks.effects import Effect, Touch
+from yolo_fs.hooks.effects import Effect, Touch, touch_chosen
 from yolo_fs.hooks.mcp_calls import speaks_for, touches_of
 from yolo_fs.hooks.shell import UNKNOWN
 from yolo_fs.hooks.touches import CommandReading, read_command
-from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, CONTENT_KEYS, RECIPIENT_KEYS, TOOLS, ToolAct
+from yolo_fs.protocol.hooks import (
+    AGENT_HOOK_BY_NAME,
+    CHOOSING_KEY,
+    CONTENT_KEYS,
+    RECIPIENT_KEYS,
+    TOOLS,
+    ToolAct,
+)
 
 
 class HookInput(NamedTuple):
@@ -124,8 +131,10 @@ def _read_tool_call(payload: Mapping[str, Any], environment: Mapping[str, str]) 
     if act is ToolAct.RUN:
         return _ran(command_in(given), environment)
     effect = Effect.WRITE if act is ToolAct.WRITE else Effect.READ
-    named = (_text(given, key) for key in PATH_KEYS)
-    return CommandReading(tuple(Touch(path, effect) for path in named if path))
+    named = list(filter(None, (_text(given, key) for key in PATH_KEYS)))
+    chosen = _text(given, CHOOSING_KEY) if effect is Effect.READ else ""
+    found = (touch for path in named or ["."] for touch in touch_chosen(path, chosen))
+    return CommandReading((*(Touch(path, effect) for path in named), *found))
 
 
 def _ran(command: str, environment: Mapping[str, str]) -> CommandReading:

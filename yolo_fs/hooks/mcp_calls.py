@@ -22,6 +22,7 @@ from yolo_fs.protocol.hooks import (
     MCP_FOLDER_WORDS,
     MCP_PATH_WORDS,
     MCP_REMOVING_WORDS,
+    MCP_TARGET_WORDS,
     MCP_WRITING_WORDS,
 )
 
@@ -38,10 +39,10 @@ _SOURCES = ("source", "src", "from")
 
 def touches_of(tool: str, given: Mapping[str, Any]) -> Iterator[Touch]:
     """Yield each file that a call may touch, once for each interpretation of its spelling."""
-    words = {word.lower() for word in _WORD.findall(re.split("__|:", tool)[-1])}
+    words = _words_of(re.split("__|:", tool)[-1])
     effect = Effect.READ if tool in RESOURCE_READERS else _effect_of(words)
     seen = (
-        (path, Effect.READ if "copy" in words and key in _SOURCES else effect)
+        (path, _effect_on(key, words, effect))
         for key, named in _named(given)
         for path in _paths(named)
     )
@@ -54,6 +55,18 @@ def speaks_for(tool: str, given: Mapping[str, Any]) -> tuple[str, bool]:
     agent = given.get("agent") if tool.startswith(MCP_PREFIXES) else None
     server = tool.rpartition("__")[0]
     return agent.strip() if isinstance(agent, str) else "", _OURS.search(server) is not None
+
+
+def _effect_on(key: str, words: set[str], effect: Effect) -> Effect:
+    """Return the effect on a file that a key names, of a tool that mostly has another."""
+    if "copy" in words and key in _SOURCES:
+        return Effect.READ
+    is_target = not MCP_TARGET_WORDS.isdisjoint(_words_of(key))
+    return Effect.WRITE if is_target and effect is Effect.READ else effect
+
+
+def _words_of(name: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(name)}
 
 
 def _effect_of(words: set[str]) -> Effect:
@@ -75,10 +88,12 @@ def _named(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             left.extend((str(name), each) for name, each in value.items())
         elif isinstance(value, list):
             left.extend((key, each) for each in value)
-        elif isinstance(value, str) and value:
-            words = {word.lower() for word in _WORD.findall(key)}
-            if words & MCP_PATH_WORDS or _is_telling(value):
-                yield key, value
+        elif isinstance(value, str) and value and _may_be_file(key, value):
+            yield key, value
+
+
+def _may_be_file(key: str, value: str) -> bool:
+    return not MCP_PATH_WORDS.isdisjoint(_words_of(key)) or _is_telling(value)
 
 
 def _is_telling(value: str) -> bool:

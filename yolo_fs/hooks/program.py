@@ -18,14 +18,18 @@ def touch_options(program: Program) -> Iterator[Touch]:
     """Yield the files that are there by the names of options' values, with or without a blank."""
     valued = VALUED.get(program.name, "").split()
     for before, word in pairwise((Word(""), *program.arguments)):
+        if _LEAVES_OUT.match(word.text):
+            continue
         if before.text in valued and before.text not in _TAKE_TEXT:
             yield from touch_named(word.text)
         elif word.text.startswith("-"):
             yield from touch_named(word.text[2:])
 
 
-_TAKE_TEXT = ("-e", "--expression", "--regexp")
+_TAKE_TEXT = ("-e", "--expression", "--regexp", "--exclude", "--exclude-dir")
 """Options whose value is a pattern or a script."""
+_LEAVES_OUT = re.compile(r"--exclude(?:-dir)?=|(?:--i?glob=|-g)?!")
+"""How an argument begins that names what a program leaves alone."""
 
 
 class Program(NamedTuple):

@@ -16,6 +16,7 @@ from yolo_fs.hooks.effects import (
     Touch,
     Undecided,
     touch_all,
+    touch_chosen,
     touch_deep,
     touch_named,
     touch_of,
@@ -218,6 +219,12 @@ def _examine_grep(program: Program) -> Seen:
     for seen in touch_all(operands if has_pattern else operands[1:], Effect.READ):
         yield replace(seen, is_deep=is_deep and not is_chosen)
     yield from touch_all(program.values("--file"), Effect.READ)
+    places = [word.text for word in (operands if has_pattern else operands[1:])] or [
+        posixpath.curdir
+    ]
+    for chosen in program.values("--include", "-g", "--glob"):
+        for place in places:
+            yield from touch_chosen(place, chosen.text)
 
 
 def _examine_sed(program: Program) -> Seen:

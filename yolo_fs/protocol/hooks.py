@@ -43,6 +43,9 @@ TOOLS: Mapping[str, ToolAct] = {
 }
 """Tools of every host that reach files or other agents; the rest are none of our business."""
 
+CHOOSING_KEY = "glob"
+"""Key of `tool_input` by which a search chooses files by their names."""
+
 RECIPIENT_KEYS = ("recipient", "to")
 """Keys of `tool_input` that name who is written to."""
 
@@ -64,8 +67,12 @@ MCP_CONTENT_KEYS = frozenset([
 MCP_WRITING_WORDS = frozenset([
     "write", "append", "edit", "create", "update", "insert", "replace", "patch", "apply", "save",
     "set", "add", "put", "modify", "rename", "move", "copy", "touch", "truncate", "task",
+    "download", "export", "screenshot",
 ])  # fmt: skip
 """A tool of a server writes what it names if one of its words is among these, ..."""
+
+MCP_TARGET_WORDS = frozenset(["download", "output", "save", "destination", "dest", "dst"])
+"""A file is written, whatever the tool does, if a word of its key is among these."""
 
 MCP_REMOVING_WORDS = frozenset(["delete", "remove", "unlink", "rm"])
 """... removes it if one is among these, ..."""
