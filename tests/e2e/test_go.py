@@ -248,6 +248,24 @@ def test_a_dry_run_prints_each_command_and_brief_and_starts_nobody(company: Comp
     assert not (company.repo.root / ".yolo-planning/phases/01-a-login").exists()
 
 
+def test_a_dry_run_names_what_a_person_has_to_do_and_whom_it_would_start_beside(
+    company: Company,
+) -> None:
+    """An agent that reads it as its list of work would else be stopped by an error."""
+    company.configure()
+    company.repo.yolo_fs("phase", "new", "login")
+    made = company.repo.yolo_fs("schema", "example", "analysis").stdout.decode()
+    unsure = json.dumps(json.loads(made) | {"confidence": 0.3}) + "\n"
+    company.repo.file(".yolo-planning/phases/01-login/analysis.json", unsure)
+    company.repo.yolo_fs("run", "--once")
+    words = ("go", "--dry-run", "--with", "true")
+    done = company.repo.yolo_fs(*words)
+    assert done.stdout.startswith(b"user clarifies the intent: yolo-fs "), done
+    assert done.stdout.endswith(b"no agent would be started\n")
+    (act,) = json.loads(company.repo.yolo_fs(*words, "--json").stdout)["data"]["acts"]
+    assert (act["agent"], act["person"], act["command"], act["brief"]) == ("user", True, [], "")
+
+
 def test_the_agent_that_comes_with_us_is_started_wherever_we_are_installed(
     company: Company,
 ) -> None:

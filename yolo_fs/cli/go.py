@@ -363,8 +363,9 @@ def _preview_run(
     acts: list[dict[str, Any]] = [
         {
             "agent": act.agent,
-            "host": hosts.of(act.agent).name,
+            "host": "" if act.is_of_person else hosts.of(act.agent).name,
             "does": act.turn.sentence,
+            "run": act.turn.command,
             "command": words,
             "brief": brief,
             "writes": list(act.writes),
@@ -376,11 +377,14 @@ def _preview_run(
 
     def show(console: Console) -> None:
         for act in acts:
+            if act["person"]:
+                console.print(safe(f"{act['does']}: {act['run'] or 'yolo-fs inbox'}", 1000))
+                continue
             console.print(f"{act['agent']} by {act['host']}:")
             console.print(safe(f"$ {shlex.join(act['command'])}", 1000))
             for line in str(act["brief"]).splitlines():
                 console.print(f"  {safe(line, 2000)}")
-        if not acts:
+        if all(act["person"] for act in acts):
             console.print("no agent would be started")
 
     return Reply(data, show=show)

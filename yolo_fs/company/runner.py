@@ -452,12 +452,17 @@ class Runner:
         )
 
     def preview(self, intent: str, *, analyze: bool) -> Iterator[tuple[Act, list[str], str]]:
-        """Yield each act that would be started now, its command line and its brief."""
+        """Yield each act that would be started now, its command line and its brief; a person's
+        has neither.
+        """
         self._run.intent = intent
         self._schedule.is_analysis_wanted = analyze and not self._schedule.is_begun
         self._schedule.look()
         for act in self._schedule.acts:
-            yield act, self._words_of(act), self._brief_of(act)
+            if act.is_of_person:
+                yield act, [], ""
+            else:
+                yield act, self._words_of(act), self._brief_of(act)
 
     # --- at work ----------------------------------------------------------------------------------
 
