@@ -290,6 +290,64 @@ def test_a_verdict_of_the_product_owner_is_taken_up(verdict: dict[str, Any], age
     assert (asked.agent, asked.step) == (agent, "delivery")
 
 
+def of_frontend_alone(changed: dict[str, list[dict[str, Any]]], **more: Any) -> Phase:
+    """Return a phase in which backend is off, and what the frontend makes is done."""
+    shared = ("critique.jsonl", "research.jsonl")
+    own = {n if "/" in n or n in shared else f"fe-{n}": each for n, each in complete().items()}
+    config = config_from(
+        {"departments": {"backend": False, "frontend": True}, "security_audit": True}
+        | more.pop("config", {})
+    )
+    return Phase(facts(own | changed, config=config, **more))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "scoped", "agent"),
+    [
+        ({"verdict": "major", "re_scope_items": ["SSO"]}, 3, "fe-lead"),
+        ({"verdict": "patch", "target_dept": "frontend"}, 1, "fe-senior"),
+        ({"verdict": "patch", "target_dept": "backend"}, 1, "fe-senior"),
+    ],
+)
+def test_where_the_frontend_works_alone_a_verdict_is_taken_up_by_its_own_agents(
+    verdict: dict[str, Any], scoped: int, agent: str
+) -> None:
+    """A phase in which backend is off would else wait for an agent that it does not have."""
+    name, scope = "po-qa-verdict.jsonl", "scope-document.json"
+    known = versions(name, (2, [verdict])) | versions(scope, (scoped, DELIVERED[scope]))
+    changed = DELIVERED | {name: [verdict]}
+    phase = of_frontend_alone(changed, config={"po": {"enabled": True}}, versions=known)
+    (act,) = acts_of(phase)
+    assert act.agent == agent
+    assert all("/fe-01-" in path for path in act.writes)
+    assert f"next {agent}: " in act.turn.why
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        (
+            "dept-handoff.jsonl",
+            {"from_dept": "backend", "to_dept": "frontend", "blockers": ["no API"]},
+        ),
+        (
+            "api-contracts.jsonl",
+            {"endpoint": "/a", "status": "proposed", "direction": "frontend_to_backend"},
+        ),
+        (
+            "integration-gate-result.jsonl",
+            {"r": "FAIL", "failures": [{"file": "api-contracts.jsonl", "detail": "not kept"}]},
+        ),
+    ],
+)
+def test_where_the_frontend_works_alone_its_lead_settles_what_keeps_the_gate_closed(
+    name: str, line: dict[str, Any]
+) -> None:
+    (act, *others) = acts_of(of_frontend_alone({name: [line]}))
+    assert (act.agent, others) == ("fe-lead", [])
+    assert not any("/01-01" in path for path in act.writes)
+
+
 def writes(changed: dict[str, list[dict[str, Any]]], **more: Any) -> tuple[str, list[str]]:
     """Return who acts first, and the names of what it is to write."""
     (act, *_) = acts_of(Phase(facts(complete() | changed, **more)))
@@ -360,7 +418,7 @@ def test_what_stands_between_departments_is_settled_by_the_one_that_its_line_nam
     config = config_from({"departments": {"frontend": True}, "security_audit": True})
     phase = Phase(facts(complete() | content | {name: [line]}, config=config))
     (gate,) = (each for each in phase.gates if each.name == "integration")
-    assert asked_by_gate(gate).agent == agent, gate.missing
+    assert asked_by_gate(gate, phase.facts.options).agent == agent, gate.missing
 
 
 def failed_by(file: str, *, worked_at: int) -> Phase:
@@ -427,7 +485,7 @@ def test_nobody_is_asked_for_a_sign_off_that_what_is_open_would_refuse() -> None
 )
 def test_what_a_gate_lacks_is_asked_of_the_department_that_makes_it(file: str, agent: str) -> None:
     gate = GateStatus("integration", (MissingEvidence("no such thing", file),), ())
-    assert asked_by_gate(gate).agent == agent
+    assert asked_by_gate(gate, facts(complete()).options).agent == agent
 
 
 ANALYSIS = [{"confidence": 0.9}]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from yolo_fs.authority.actors import name_at_work
 from yolo_fs.core.ids import PlanId, TaskRef
 from yolo_fs.escalations.fold import as_committed
 from yolo_fs.escalations.lines import EscalationRequest
@@ -134,9 +135,10 @@ def _progress_of_patch(
         return LoopProgress(Loop.PATCH, target, PATCHES_USED_UP, count, 0, Role.PO, what)
     if has_patch_failed(facts):
         return LoopProgress(Loop.PATCH, target, PATCH_FAILED, count, 0, Role.PO, what)
-    state, name, what = _turn_after_patch(
-        facts, order, Dept(target) if target in set(Dept) else DEFAULT_DEPARTMENT
-    )
+    working = facts.phase.options.departments
+    named = Dept(target) if target in set(Dept) else DEFAULT_DEPARTMENT
+    is_off = named is DEFAULT_DEPARTMENT and named not in working
+    state, name, what = _turn_after_patch(facts, order, working[0] if is_off else named)
     return LoopProgress(Loop.PATCH, target, state, count, left, name, what)
 
 
@@ -196,7 +198,7 @@ def _turn_after_major(
         return state, count, left, name, what
     for kind, state, role, what in _RE_SCOPING:
         if facts.is_after(order, kind):
-            return state, count, left, role, what
+            return state, count, left, name_at_work(role, facts.phase.options), what
     return "to be re-scoped", count, left, Role.QUESTIONARY, "PO Mode 0"
 
 

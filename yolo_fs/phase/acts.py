@@ -324,7 +324,8 @@ def _find_gate_files(phase: Phase, turn: Next) -> Iterator[str]:
     )
     if gate is None:
         return
-    owed = [asked_by_gate(gate, at) for at in range(len(gate.missing))]
+    options = phase.facts.options
+    owed = [asked_by_gate(gate, options, at) for at in range(len(gate.missing))]
     names = [
         name for owed_turn in owed if owed_turn.agent == turn.agent for name in owed_turn.inputs
     ]

@@ -51,9 +51,11 @@ class Phase:
             closed = list(self.closed_before_sign_off) if self._is_at_sign_off else []
         if closed:
             missing = [gate.why_closed for gate in closed]
-            status = status.behind_gates(missing, asked_by_gate(closed[0]))
+            turn = asked_by_gate(closed[0], self.facts.options)
+            status = status.behind_gates(missing, turn)
         elif self._is_at_sign_off and (owed := self.owed_before_sign_off):
-            turn = asked_by_gate(*owed)
+            gate, at = owed
+            turn = asked_by_gate(gate, self.facts.options, at)
             status = status.behind_gates([turn.why], turn)
         if status.is_complete:  # what nobody waits for, such as documentation, is asked of nobody
             idle = tuple(department._replace(next=None) for department in status.departments)

@@ -10,11 +10,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import place_of_name
+from yolo_fs.authority.actors import name_at_work
 from yolo_fs.core.reasons import FETCH_LACKING, safe, shortened
 from yolo_fs.escalations.fold import open_of
 from yolo_fs.escalations.log import EscalationProgress, act_of
 from yolo_fs.evidence.dependencies import is_elsewhere
-from yolo_fs.evidence.facts import PhaseFacts, left_by_reverts, paths_in, plans_of, touches
+from yolo_fs.evidence.facts import (
+    PhaseFacts,
+    WorkflowOptions,
+    left_by_reverts,
+    paths_in,
+    plans_of,
+    touches,
+)
 from yolo_fs.evidence.failures import (
     OWNERS_DECISION,
     failures_of,
@@ -118,7 +126,7 @@ def _with_agents(
     if free or (able and not gates):
         turn = (free or able)[0].next
     elif gates:
-        turn = asked_by_gate(gates[0])
+        turn = asked_by_gate(gates[0], facts.options)
     else:
         turn = turns.of_phase(folded.next) if folded.next else None
     turn = turns.of_delivery() or turn
@@ -155,7 +163,8 @@ def _turn_to_repair_integration(facts: PhaseFacts) -> Next | None:
         failure: Mapping[str, Any] = next(iter(last.get("failures") or ()), {})
         file, detail = str(failure.get("file") or ""), str(failure.get("detail") or "")
         department = _department_of(facts, file)
-        agent = name_in(Role.LEAD, department) if department else Role.OWNER.value
+        lead = name_in(Role.LEAD, department) if department else Role.OWNER.value
+        agent = name_at_work(lead, facts.options)
         why = f"the integration gate says FAIL: {safe(detail) or 'without a reason'}"
         turn = Next("integration_gate", agent, (committed.place.name,), why=why)
         return _assign_after_fail(facts, turn) if department else turn
@@ -338,9 +347,9 @@ def _dispatched(facts: PhaseFacts) -> Callable[[DepartmentStatus], int]:
     )
 
 
-def asked_by_gate(gate: GateStatus, at: int = 0) -> Next:
+def asked_by_gate(gate: GateStatus, options: WorkflowOptions, at: int = 0) -> Next:
     """Return who owes what keeps a gate closed: the department that its line names, else the file's
-    writer, else the opener's Lead.
+    writer, else the opener's Lead. A department that is off owes nothing.
 
     `at`: index of the missing piece.
     """
@@ -356,7 +365,8 @@ def asked_by_gate(gate: GateStatus, at: int = 0) -> Next:
         department = row.requires[0]
     why = f"gate {gate.name} is closed: {lack}"
     act = "" if place and place.artifact.step else "settles what is open"
-    return Next(step.key, name_in(step.agents[0], department), (lack.file,), why=why, act=act)
+    agent = name_at_work(name_in(step.agents[0], department), options)
+    return Next(step.key, agent, (lack.file,), why=why, act=act)
 
 
 def _lacks_task(turn: Next) -> bool:

@@ -56,7 +56,8 @@ def _lacks(signed: Phase) -> Iterator[str]:
             yield from step.missing
     closed = [gate.why_closed for gate in signed.closed_before_sign_off]
     if not closed and (owed := signed.owed_before_sign_off):
-        closed = [asked_by_gate(*owed).why]
+        gate, at = owed
+        closed = [asked_by_gate(gate, signed.facts.options, at).why]
     yield from closed
 
 
