@@ -105,6 +105,26 @@ def test_a_run_ends_with_the_observer_that_began_it_and_the_next_one_runs_it_ane
     assert daemon.stop() == 0
 
 
+def test_what_another_command_found_says_nothing_about_the_one_in_force(
+    repo: Repo, start: Start
+) -> None:
+    """A user who begins with `true` would else be told that the test suite passed."""
+    root = str(repo.root)
+    say_as_user(repo, {"repositories": {root: {"verify_command": ["true"]}}})
+    repo.commit_file("version", "bad\n")
+    daemon = start(repo)
+    bad = repo.look("rev-parse", "HEAD").strip()
+    until(lambda: ended(daemon) == [(bad, True)], "the first command passed")
+    say_as_user(repo, {"repositories": {root: {"verify_command": ["test", "-e", "src/main.py"]}}})
+    assert "verify_command passed" not in repo.yolo_fs("status").stdout.decode()
+    repo.write(artifact("critique", 0))
+    until(lambda: len(ended(daemon)) == 2, "the same sources are checked by the next command")
+    (_, (tip, passed)) = ended(daemon)
+    assert not passed
+    assert f"failed (exit code 1) at {tip[:12]}" in repo.yolo_fs("status").stdout.decode()
+    assert daemon.stop() == 0
+
+
 def test_no_repository_and_no_section_for_all_of_them_gives_a_command(repo: Repo) -> None:
     repo.file(
         f"{PLANNING}/config.json",

@@ -91,8 +91,13 @@ def _read(run: Mapping[str, Any]) -> VerifyRun:
 def verification_of(
     repository: Repository, settings: Settings, commit: str | None
 ) -> VerifyRun | None:
-    """Return the last run on the sources of a commit; None without one, or without a command."""
-    recorded = verifications(repository) if settings.verify_command else ()
+    """Return the last run of the command in force on the sources of a commit; None without one.
+
+    What another command found says nothing about this one.
+    """
+    command = settings.verify_command
+    runs = verifications(repository) if command else ()
+    recorded = [run for run in runs if tuple(run.command) == command]
     sources = sources_of(repository, commit) if recorded else ""
     return next((run for run in reversed(recorded) if run.sources == sources), None)
 
@@ -110,6 +115,10 @@ class _Running(NamedTuple):
     """Monotonic clock."""
 
 
+_Check = tuple[str, tuple[str, ...]]
+"""Sources of the branch, and the command in force."""
+
+
 class SourceVerifier:
     """Runs the command of one work tree, one run at a time, once for all that has the same sources.
 
@@ -121,10 +130,10 @@ class SourceVerifier:
         self._repository = repository
         self._emit = emit
         self._running: _Running | None = None
-        self._done = ""
-        """Sources that need no further run, as far as this process knows."""
-        self._seen: tuple[str, float] = ("", 0.0)
-        """Sources of the branch, and since when, on the monotonic clock."""
+        self._done: _Check = ("", ())
+        """What needs no further run, as far as this process knows."""
+        self._seen: tuple[_Check, float] = (("", ()), 0.0)
+        """What is to be checked, and since when, on the monotonic clock."""
 
     def look(self, settings: Settings, tip: str | None) -> float | None:
         """Start a run that is due and record one that has ended; return in how many seconds to look
@@ -134,18 +143,19 @@ class SourceVerifier:
             return LOOK_S
         command = settings.verify_command
         sources = sources_of(self._repository, tip) if command else ""
-        if not sources or tip is None or sources == self._done:
+        check = sources, command
+        if not sources or tip is None or check == self._done:
             return None
-        if sources != self._seen[0]:
-            self._seen = sources, time.monotonic()
+        if check != self._seen[0]:
+            self._seen = check, time.monotonic()
             last = verification_of(self._repository, settings, tip)
-            if last and last.passed and last.is_clean and tuple(last.command) == command:
-                self._done = sources
+            if last and last.passed and last.is_clean:
+                self._done = check
                 return None
         rest_s = self._seen[1] + QUIET_S - time.monotonic()
         if rest_s > 0:
             return rest_s
-        self._done = sources
+        self._done = check
         self._start(command, tip, sources)
         return LOOK_S
 
