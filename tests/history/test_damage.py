@@ -323,7 +323,7 @@ def forge(place: Path) -> None:
     connection = sqlite3.connect(file_of(place))
     with connection:
         connection.execute(
-            "insert or replace into named select 'task', '01-09/T1', x'', row, 0, null from commits"
+            "insert or replace into named select 'task', '01-09/T1', x'', row, 0, null, 0 from commits"
             " order by row desc limit 1"
         )
     connection.close()

@@ -1172,6 +1172,30 @@ def test_a_repair_that_came_by_a_merge_repairs_nothing_once_the_merge_is_reverte
         assert turn_of(one.phase()) == turn
 
 
+def test_a_fail_that_stands_again_because_its_pass_was_reverted_is_the_same_fail(
+    tmp_path: Path,
+) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    passed = json.loads(text_of(one, "qa-code.jsonl"))
+    puts(one, {"qa-code.jsonl": _lines(passed | {"r": "FAIL"})})
+    puts(one, {"../../../backend/a.ts": "mended\n"}, "fix(01-01): T1 do backend")
+    mended = turn_of(one.phase())
+    puts(one, {"qa-code.jsonl": _lines(passed | {"dt": "2030-05-01"})})
+    git(one.root, "revert", "--no-edit", "HEAD")
+    assert turn_of(one.phase()) == mended == ("qa-code", "qa")
+
+
+def test_a_state_that_a_revert_brings_back_signs_nothing_off(tmp_path: Path) -> None:
+    one = real(
+        tmp_path, [*BEFORE_SIGN_OFF[:6], *GROUND.whole(Random(0))[-2:], *BEFORE_SIGN_OFF[6:]]
+    )
+    before = turn_of(one.phase())
+    state = text_of(one, "../../state.json")
+    puts(one, {"../../state.json": state.replace("complete", "executing")}, "chore: open again")
+    git(one.root, "revert", "--no-edit", "HEAD")
+    assert turn_of(one.phase()) == before == SIGNS_OFF
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_repair_that_names_no_plan_repairs_nothing_once_it_is_reverted(
     tmp_path: Path, name: str

@@ -338,6 +338,26 @@ def merged_again(real: Real, chance: Random) -> str:
     return "again"
 
 
+def merge_and_revert(real: Real, chance: Random) -> None:
+    """Make the branches `before`, where the first part of a history is, `side`, where a merge has
+    brought the rest, `back`, where that is reverted, and `again`, where its revert is.
+    """
+    half = chance.choice(real.commits[:-1])
+    before = _commit_tree(real, "before", half, "chore: elsewhere", half)
+    merge = _commit_tree(real, "side", "main", "Merge branch 'side'", before, "main")
+    said = f"This reverts commit {merge}, reversing\nchanges made to {before}."
+    back = _commit_tree(real, "back", half, f"Revert \"Merge branch 'side'\"\n\n{said}", merge)
+    said = f"This reverts commit {back}."
+    _commit_tree(real, "again", "main", f"Reapply \"Merge branch 'side'\"\n\n{said}", back)
+
+
+def _commit_tree(real: Real, branch: str, tree: str, said: str, *parents: str) -> str:
+    above = [word for parent in parents for word in ("-p", parent)]
+    made = git(real.root, "commit-tree", f"{tree}^{{tree}}", *above, "-m", said)
+    git(real.root, "branch", "-f", branch, made)
+    return made
+
+
 Change = tuple[str, Event]
 """The blob that an event made of its path."""
 

@@ -20,6 +20,7 @@ from tests.properties.rewritten import (
     committed,
     done_in,
     git,
+    merge_and_revert,
     prefixed,
     standing_of,
     turn_of,
@@ -85,6 +86,20 @@ def test_nothing_is_to_be_done_again_where_departments_are_merged(told: Told) ->
         phase = told.real.phase(way(told.real, told.chance))
         assert done_in(told.known) - done_in(phase) == set(), (told.label, way.__name__)
         assert not phase.unknown_order
+
+
+def test_a_merge_that_is_reverted_proves_nothing_and_what_was_signed_is_so_again_with_it(
+    told: Told,
+) -> None:
+    for _ in range(1 if EXAMPLES else 3):
+        merge_and_revert(told.real, told.chance)
+        before, merged, back, again = map(told.real.phase, ("before", "side", "back", "again"))
+        assert standing_of(merged) == standing_of(told.known), told.label
+        assert done_in(back) - done_in(before) == set(), told.label
+        assert done_in(again) - done_in(merged) == set(), told.label
+        lost = {name for name in done_in(merged) - done_in(again) if "implementation" in name}
+        assert lost == set(), told.label
+        assert again.is_complete or not merged.is_complete, told.label
 
 
 def test_a_clone_that_lacks_the_past_calls_no_work_undone(told: Told, tmp_path: Path) -> None:

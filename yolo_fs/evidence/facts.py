@@ -69,6 +69,28 @@ class Version(NamedTuple):
     """
     position: int = NOWHERE
     """Place of the commit in the order of the branch."""
+    content: str = ""
+    """Id of its content; empty where nobody compares it."""
+    is_restored: bool = False
+    """Whether git made the commit, to take another back or to do it again."""
+
+
+def drop_restored(versions: Sequence[Version]) -> Sequence[Version]:
+    """Return the versions but for those that a revert took back, and those that it made: by one
+    nobody says again what was said before.
+    """
+    if not any(version.is_restored for version in versions):
+        return versions
+    left: list[tuple[Version, ...]] = [()]
+    """What is left as of each version, and before the first."""
+    for at, version in enumerate(versions):
+        same = (
+            before + 1
+            for before in reversed(range(at))
+            if version.is_restored and versions[before].content == version.content
+        )
+        left.append(left[found] if (found := next(same, 0)) else (*left[at], version))
+    return left[-1]
 
 
 class Withdrawn(NamedTuple):

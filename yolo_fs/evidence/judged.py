@@ -87,7 +87,7 @@ def _is_restored(facts: PhaseFacts, artifact: CommittedArtifact) -> bool:
     path = artifact.place.path
     versions = chain(facts.versions.get(path, ()), facts.unread.get(path, ()))
     return artifact.position != NOWHERE and any(
-        version.position > artifact.position for version in versions
+        version.position > artifact.position and not version.is_restored for version in versions
     )
 
 

@@ -19,6 +19,7 @@ from yolo_fs.evidence.facts import (
     Version,
     Withdrawn,
     WorkflowOptions,
+    drop_restored,
     plans_in,
     plans_of,
 )
@@ -31,7 +32,13 @@ from yolo_fs.history.derived import DerivedValues
 from yolo_fs.history.index import HistoryIndex
 from yolo_fs.history.version_reader import Stamps, VersionReader
 from yolo_fs.history.work_reader import WorkReader
-from yolo_fs.loops.facts import ROUNDS_OF, WITH_ROUNDS, LoopFacts, LoopProgress, goes_on
+from yolo_fs.loops.facts import (
+    ROUNDS_OF,
+    WITH_ROUNDS,
+    LoopFacts,
+    LoopProgress,
+    goes_on,
+)
 from yolo_fs.loops.rounds import AFTER_REWORK, loops
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.withdrawn import MAY_SPEAK_AGAINST, said_against
@@ -266,6 +273,7 @@ class FactsReader:
         asking = {kind for asks in going_on for kind in ROUNDS_OF[asks]}
         is_only = phase.number not in self._work.doubled
         signed_off, signed_at = self._sign_off(phase, own) if is_only else ("", NOWHERE)
+        own = tuple(self._as_it_was(artifact, signed_at) for artifact in own)
         done = dict(self._work.find_done_tasks(own))
         merges = {task: self._work.dropped_by(oid) for task, oid in done.items()}
         dropped = {task: merge for task, merge in merges.items() if merge}
@@ -360,14 +368,15 @@ class FactsReader:
     def _sign_off(self, phase: PhaseId, committed: Sequence[CommittedArtifact]) -> tuple[str, int]:
         """Return the commit that signed a phase off, and its place: the one that says so, else the
         one that gave `state.json` that calls it complete, or since when that is at a later phase: a
-        squash leaves either. Where a revert was reverted, it is the one before, unless what it
-        signed is otherwise now.
+        squash leaves either. By the revert of a revert nobody signs: it is the sign-off before, and
+        none if the phase is otherwise than before it was taken back.
         """
         history, number = self.history_index, int(phase.number)
         if signed := history.sign_off_of(number):
-            before = history.repeated_by(signed, number)
-            in_force = before if before and self._is_same(committed, before, signed) else signed
-            return in_force, history.position_of(in_force)
+            before, revert = history.repeated_by(signed, number)
+            if revert and not self._is_restored(committed, revert, signed):
+                return "", NOWHERE
+            return before or signed, history.position_of(before or signed)
         state = next(
             (artifact for artifact in committed if artifact.place.artifact.kind == "state"), None
         )
@@ -375,22 +384,35 @@ class FactsReader:
             _is_complete(state.lines, number) or _is_beyond(state.lines, number)
         ):
             return "", NOWHERE
-        versions = self._versions.versions_of(state.place.path)
+        versions = drop_restored(self._versions.versions_of(state.place.path))
         since = versions[-1].position if versions else state.position
         later = takewhile(lambda version: _is_beyond(version.lines, number), reversed(versions))
         at = min((version.position for version in later), default=since)
         return state.commit or history.tip, at
 
-    def _is_same(self, committed: Sequence[CommittedArtifact], one: str, other: str) -> bool:
-        """Return whether two commits have the same artifacts of a phase, and the same files of its
-        plans.
+    def _as_it_was(self, artifact: CommittedArtifact, signed_at: int) -> CommittedArtifact:
+        """Return an artifact, as old as it was where a revert after sign-off brought it back."""
+        if not artifact.place.phase or not self._work.is_after_sign_off(
+            artifact.position, signed_at
+        ):
+            return artifact
+        path = artifact.place.path
+        last = drop_restored(self._versions.versions_of(path))[-1:]
+        if not last or last[0].content != self._artifacts.blobs.get(path):
+            return artifact
+        return artifact._replace(position=last[0].position)
+
+    def _is_restored(self, committed: Sequence[CommittedArtifact], revert: str, again: str) -> bool:
+        """Return whether a commit has the artifacts of a phase, and the files of its plans, as they
+        were before a revert.
         """
         if self.history_index.lacks_trees:
             return False
         paths = {artifact.place.folder for artifact in committed if artifact.place.phase}
         paths.update(*(plan.files for plan in plans_in(committed)))
         find = self.repository.trees.find
-        before, after = self.repository.root_tree(one), self.repository.root_tree(other)
+        (parent, *_) = self.repository.parents(revert)
+        before, after = self.repository.root_tree(parent), self.repository.root_tree(again)
         return all(find(before, path) == find(after, path) for path in paths)
 
     def _find_withdrawn(self, facts: PhaseFacts) -> Iterator[Withdrawn]:

@@ -51,12 +51,18 @@ _OLDEST_FIRST = "c.position, c.row"
 _NEWEST_FIRST = "c.position desc, c.row desc"
 _COMMIT = "c.oid, c.at_s, c.ours, c.subject, c.changes, c.position, c.own from commits c"
 _SAID = "coalesce(n.said, c.subject)"
+_NAMING = f"c.oid, {_SAID}, c.row, n.taken"
 _NAMING_COMMIT = (
     f"c.oid, c.at_s, c.ours, {_SAID}, c.changes, c.position, c.own"
     " from commits c join named n on n.row = c.row"
 )
-"""With the subject as which it counts: a revert of a merge counts several times."""
+"""With the subject as which it counts: a revert of a merge is one of each that it brought."""
 _IN_ORDER = f"{_OLDEST_FIRST}, n.nth"
+_NAMINGS = (
+    f"select {_NAMING} from named n join commits c on c.row = n.row"
+    " where n.kind in (?, ?) and n.key = ? and n.words = ? and +c.position <= ?"
+    f" order by {_IN_ORDER}"
+)
 
 
 class IndexedCommit(NamedTuple):
@@ -375,28 +381,27 @@ class HistoryIndex:
 
     def _find_touching(self, task: str, files: Set[str]) -> str:
         query = (
-            f"select {_NAMING_COMMIT}"
+            f"select {_NAMING}, c.changes from named n join commits c on c.row = n.row"
             " where n.kind in ('task', 'undone') and n.key = ? and +c.position <= ?"
             f" order by {_IN_ORDER}"
         )
-        named = self._commits(query, task)
+        rows = self._rows(query, task)
         last = _find_last(
-            (naming.oid, naming.subject) for naming in named if touches(files, naming.paths)
+            naming
+            for *naming, changes in rows
+            if touches(files, {path for _, path in read_changes(changes)})
         )
         return last.oid if last and not last.is_undoing else ""
 
     def tasks_done(self) -> frozenset[str]:
         """Return the tasks, `NN-MM/Tk`, that a subject names."""
         query = (
-            f"select n.key, c.oid, {_SAID} from named n join commits c on c.row = n.row"
+            f"select {_NAMING}, n.key from named n join commits c on c.row = n.row"
             " where n.kind in ('task', 'undone') and +c.position <= ?"
             f" order by n.key, {_IN_ORDER}"
         )
-        by_task = groupby(self._rows(query), key=itemgetter(0))
-        last = {
-            key: _find_last((oid, to_text(subject)) for _, oid, subject in rows)
-            for key, rows in by_task
-        }
+        by_task = groupby(self._rows(query), key=itemgetter(-1))
+        last = {key: _find_last(naming for *naming, _ in rows) for key, rows in by_task}
         return frozenset(key for key, naming in last.items() if naming and not naming.is_undoing)
 
     def of_words(self, plan: str, words: str) -> str:
@@ -416,17 +421,17 @@ class HistoryIndex:
         """Return the commit that recorded the sign-off of a phase; nothing when there is none."""
         return self._find_last_named("signoff", str(phase))
 
-    def repeated_by(self, sign_off: str, phase: int) -> str:
-        """Return the sign-off before one that only takes a revert back; nothing for any other."""
-        query = (
-            f"select c.oid, {_SAID} from named n join commits c on c.row = n.row"
-            f" where n.kind = 'signoff' and n.key = ? and +c.position <= ? order by {_IN_ORDER}"
-        )
-        said = {
-            oid: without_ticket(to_text(subject)) for oid, subject in self._rows(query, str(phase))
-        }
-        own = said.pop(sign_off, "")
-        return list(said)[-1] if said and undone_by(own)[0] != own else ""
+    def repeated_by(self, sign_off: str, phase: int) -> tuple[str, str]:
+        """Return the sign-off before one that only takes a revert back, and that revert; nothing
+        for any other.
+        """
+        rows = self._rows(_NAMINGS, "signoff", UNDONE, str(phase), b"")
+        subjects = {oid: without_ticket(to_text(subject)) for oid, subject, *_ in rows}
+        own = subjects.get(sign_off, "")
+        others = [(oid, undone_by(said)[1]) for oid, said in subjects.items() if oid != sign_off]
+        before = next((oid for oid, is_undone in reversed(others) if not is_undone), "")
+        revert = next((oid for oid, is_undone in reversed(others) if is_undone), "")
+        return (before, revert) if revert and undone_by(own)[0] != own else ("", "")
 
     def past_of(self, path: str, after: PathChange = NO_CHANGE) -> list[PathChange]:
         """Return the commits that changed a path below the planning root, oldest first.
@@ -598,14 +603,8 @@ class HistoryIndex:
         """Return the last commit that names a key in this way and is still done."""
 
         def ask() -> _Naming | None:
-            rows = self._rows(query, kind, UNDONE, key, to_bytes(words))
-            return _find_last((oid, to_text(subject)) for oid, subject in rows)
+            return _find_last(self._rows(_NAMINGS, kind, UNDONE, key, to_bytes(words)))
 
-        query = (
-            f"select c.oid, {_SAID} from named n join commits c on c.row = n.row"
-            " where n.kind in (?, ?) and n.key = ? and n.words = ? and +c.position <= ?"
-            f" order by {_IN_ORDER}"
-        )
         return self._cached(key, (kind, words), ask)
 
     def _commits(self, query: str, *values: object) -> list[IndexedCommit]:
@@ -800,22 +799,26 @@ class _Naming(NamedTuple):
     about: str
     """The subject that it repeats, or its own."""
     is_undoing: bool
+    row: int
 
 
-def _find_last(named: Iterable[tuple[str, str]]) -> _Naming | None:
+def _find_last(named: Iterable[Sequence[Any]]) -> _Naming | None:
     """Return the last commit that no revert took back, or the last revert if it left none.
 
-    A revert takes back the commits whose subject it repeats, and what was built upon them; it takes
-    back all if no subject is the same. `named`: commit and subject, oldest first.
+    A revert takes back the commit that it says, else those whose subject it repeats, and what was
+    built upon them; it takes back all if no subject is the same. `named`: rows of `_NAMING`, oldest
+    first.
     """
     left: list[_Naming] = []
     last = None
-    for oid, subject in named:
-        about, is_undoing = undone_by(without_ticket(subject))
-        last = _Naming(oid, without_ticket(about), is_undoing)
+    for oid, said, row, taken in named:
+        about, is_undoing = undone_by(without_ticket(to_text(said)))
+        last = _Naming(oid, without_ticket(about), is_undoing, row)
         if is_undoing:
             same = (at for at, naming in enumerate(left) if naming.about == last.about)
-            del left[next(same, 0) :]
+            if taken:
+                same = (at for at in same if left[at].row == taken)
+            del left[next(same, len(left) if taken else 0) :]
         else:
             left.append(last)
     return left[-1] if left else last

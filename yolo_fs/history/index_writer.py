@@ -205,15 +205,24 @@ class IndexWriter:
         self._row += 1
 
     def _add_names(
-        self, row: int, commit: LoggedCommit, subject: str, *, nth: int = 0, is_ours: bool = False
+        self,
+        row: int,
+        commit: LoggedCommit,
+        subject: str,
+        as_revert: tuple[int, int] = (0, _ABSENT),
+        *,
+        is_ours: bool = False,
     ) -> None:
-        """Insert what a subject names. `nth`: where the commit counts as several, newest first."""
+        """Insert what a subject names. `as_revert`: the place of a commit among those that a revert
+        takes back, newest first, and its row.
+        """
+        nth, taken = as_revert
         paths = {path for _, path in commit.changes} if commit.is_known else None
         names = list(names_in(subject, is_ours=is_ours, paths=paths))
         said = to_bytes(subject) if nth else None
         for kind, key, words in names or ([(_UNNAMED, "", "")] if nth else []):
-            values = kind, key, to_bytes(words), row, nth, said
-            self._database.rows("insert or ignore into named values (?, ?, ?, ?, ?, ?)", *values)
+            values = kind, key, to_bytes(words), row, nth, said, taken
+            self._database.rows("insert or ignore into named values (?, ?, ?, ?, ?, ?, ?)", *values)
 
     def _name_reverted(self) -> None:
         """Insert what the reverts name: a revert of a merge is one of each commit that the merge
@@ -227,15 +236,15 @@ class IndexWriter:
                 self._add_names(row, commit, commit.subject)
                 continue
             left = reversed(drop_reverted(taken_back, lambda each: each[0]))
-            for nth, ((_, is_ours), about, is_undone) in enumerate(left, 1):
+            for nth, ((_, is_ours, taken), about, is_undone) in enumerate(left, 1):
                 subject = f'{"Reapply" if is_undone else "Revert"} "{about}"'
-                self._add_names(row, commit, subject, nth=nth, is_ours=is_ours)
+                self._add_names(row, commit, subject, (nth, taken), is_ours=is_ours)
         self._reverts = []
 
-    def _find_taken_back(self, row: int, named: Sequence[str]) -> list[tuple[str, bool]]:
-        """Return the subjects of the commits that a revert takes back, oldest first, and whether a
-        coordinator made them; none where they are not in its history. `named`: as in
-        `CommitObject.reverts`.
+    def _find_taken_back(self, row: int, named: Sequence[str]) -> list[tuple[str, bool, int]]:
+        """Return the subjects of the commits that a revert takes back, oldest first, whether a
+        coordinator made them, and their rows; none where they are not in its history. `named`: as
+        in `CommitObject.reverts`.
         """
         ((own, unseen),) = self._database.rows(
             "select position, unseen from commits where row = ?", row
@@ -258,7 +267,7 @@ class IndexWriter:
                 rows += [each for each in between if not _is_within(each[0], beside)]
         # The latest of those that one commit counts as comes first.
         rows.sort(key=lambda each: (each[0], each[1], -each[2]))
-        return [(to_text(subject), bool(ours)) for *_, subject, ours in rows]
+        return [(to_text(subject), bool(ours), row) for _, row, _, subject, ours in rows]
 
     def _find_before(self, own: int, unseen: Spans, name: str) -> tuple[int, int, Spans] | None:
         """Return row, position, and what it has not seen, of the commit whose name begins so, if it

@@ -21,6 +21,8 @@ from yolo_fs.system.files import Stamp, stamp_at
 
 _MADE_FEW = 50
 """Up to so many past contents are looked up one by one in the trees of their commits."""
+_SIGNING = ("state", "execution-state")
+"""Kinds that call a phase complete."""
 _MADE_AT_ONCE = 2000
 """Commits in one request to git, which takes 0.1 s."""
 Stamps = tuple[Stamp | None, ...]
@@ -112,10 +114,12 @@ class VersionReader:
 
     def find_giver(self, place: ArtifactPath, blob: str) -> PathChange:
         """Return the commit that gave a file its content. A verdict that comes back as it was, by a
-        revert, a merge or a move, is as old as it was: nobody has judged again.
+        revert, a merge or a move, is as old as it was: nobody has judged again. So is what calls a
+        phase complete, by a revert: nobody has signed again.
         """
         path, last = place.path, self._index.last_change(place.path)
-        is_verdict = place.artifact.kind in JUDGED_BY
+        kind = place.artifact.kind
+        is_verdict = kind in JUDGED_BY or (kind in _SIGNING and last.is_restoring)
         if not is_verdict and not last.former and self.has_brought(last):
             return last
         basis = self._index.mark_of(path), blob
@@ -244,6 +248,8 @@ class VersionReader:
                 path_change.at_s,
                 path_change.position,
                 path_change.position,
+                made,
+                path_change.is_restoring,
             )
             for path_change, made in fresh
             if lines[made]

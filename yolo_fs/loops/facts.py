@@ -18,6 +18,7 @@ from yolo_fs.evidence.facts import (
     PhaseFacts,
     Version,
     Work,
+    drop_restored,
     is_work_of,
     left_by_reverts,
     plans_of,
@@ -181,8 +182,10 @@ class LoopFacts:
     """Oldest first."""
 
     def history(self, artifact: CommittedArtifact) -> Sequence[Version]:
-        """Return the versions of an artifact, oldest first; the last is what the branch has."""
-        past = self.versions.get(artifact.place.path) or ()
+        """Return the versions of an artifact, oldest first; the last is what the branch has. By a
+        revert, nobody says again what was said before.
+        """
+        past = drop_restored(self.versions.get(artifact.place.path) or ())
         is_former = artifact.place.artifact.kind in _OF_FORMER
         if past and (is_former or past[-1].lines == artifact.lines):
             return past

@@ -97,7 +97,7 @@ create index commits_with_warnings on commits(warnings) where warnings > 0;
 create table paths(id integer primary key, path blob unique, count int);
 create table changes(path int, row int, primary key(path, row)) without rowid;
 create table named(kind text, key text, words blob, row int, nth int, said blob,
-    primary key(kind, key, words, row, nth)) without rowid;
+    taken int, primary key(kind, key, words, row, nth)) without rowid;
 create index named_by_reverts on named(row) where said is not null;
 create table artifacts(path blob primary key, basis text, valid int, lines text);
 create table checked(name text primary key, basis text, told text);
