@@ -28,6 +28,10 @@ _UNNAMED = "unnamed"
 """Kind of a commit that a revert takes back, and that names nothing."""
 _ABSENT = 0
 """Row of a commit that is not in the tables."""
+_TAKEN_MOST = 2_000
+"""Commits that a merge may have brought for its revert to be read: anybody can write one that names
+a merge of half the history, and thousands of them.
+"""
 _TABLES = ("meta", "commits", "paths", "changes", "named")
 
 
@@ -220,7 +224,7 @@ class IndexWriter:
         paths = {path for _, path in commit.changes} if commit.is_known else None
         names = list(names_in(subject, is_ours=is_ours, paths=paths))
         said = to_bytes(subject) if nth else None
-        for kind, key, words in names or ([(_UNNAMED, "", "")] if nth else []):
+        for kind, key, words in names or ([(_UNNAMED, "", "")] if nth and not is_ours else []):
             values = kind, key, to_bytes(words), row, nth, said, taken
             self._database.rows("insert or ignore into named values (?, ?, ?, ?, ?, ?, ?)", *values)
 
@@ -231,7 +235,7 @@ class IndexWriter:
         for row, commit in self._reverts:
             subject = without_ticket(commit.subject)
             is_own_work = purpose_of(subject) and undone_by(subject)[0] == subject
-            taken_back = self._find_taken_back(row, commit.reverts)
+            taken_back = self._find_taken_back(row, commit)
             if is_own_work or not taken_back:
                 self._add_names(row, commit, commit.subject)
                 continue
@@ -241,45 +245,55 @@ class IndexWriter:
                 self._add_names(row, commit, subject, (nth, taken), is_ours=is_ours)
         self._reverts = []
 
-    def _find_taken_back(self, row: int, named: Sequence[str]) -> list[tuple[str, bool, int]]:
+    def _find_taken_back(self, row: int, revert: LoggedCommit) -> list[tuple[str, bool, int]]:
         """Return the subjects of the commits that a revert takes back, oldest first, whether a
-        coordinator made them, and their rows; none where they are not in its history. `named`: as
-        in `CommitObject.reverts`.
+        coordinator made them, and their rows; none where they are not in its history. Of what a
+        merge brought, it takes back what changed a path that it changes, too.
         """
         ((own, unseen),) = self._database.rows(
             "select position, unseen from commits where row = ?", row
         )
-        found = [self._find_before(own, read_spans(unseen or ""), name) for name in named]
+        found = [self._find_before(own, read_spans(unseen or ""), name) for name in revert.reverts]
         if not found or None in found:
             return []
         (last, position, beside), *onto = filter(None, found)
         query = (
             "select distinct c.position, c.row, coalesce(n.nth, 0), coalesce(n.said, c.subject),"
-            " c.ours from commits c left join named n on n.row = c.row and n.said is not null"
+            " c.ours, coalesce(c.own, c.changes)"
+            " from commits c left join named n on n.row = c.row and n.said is not null"
             " where {} order by 1, 2, 3"
         )
         rows = self._database.rows(query.format("c.row = ?"), last)
+        paths = {path for _, path in revert.changes}
         for _, first, others in onto:
-            for begin, end in (*others, *span(first + 1, position - 1)):
+            brought = (*others, *span(first + 1, position - 1))
+            if sum(end - begin + 1 for begin, end in brought) > _TAKEN_MOST:
+                return []
+            for begin, end in brought:
                 between = self._database.rows(
                     query.format("c.position between ? and ?"), begin, end
                 )
-                rows += [each for each in between if not _is_within(each[0], beside)]
+                rows += [
+                    each
+                    for each in between
+                    if not _is_within(each[0], beside)
+                    and (not revert.is_known or _does_touch(paths, each[-1]))
+                ]
         # The latest of those that one commit counts as comes first.
         rows.sort(key=lambda each: (each[0], each[1], -each[2]))
-        return [(to_text(subject), bool(ours), row) for _, row, _, subject, ours in rows]
+        return [(to_text(subject), bool(ours), row) for _, row, _, subject, ours, _ in rows]
 
     def _find_before(self, own: int, unseen: Spans, name: str) -> tuple[int, int, Spans] | None:
         """Return row, position, and what it has not seen, of the commit whose name begins so, if it
         is an ancestor of one with the given position.
         """
-        query = "select row, position, unseen from commits where oid >= ? and oid < ? limit 2"
-        rows = self._database.rows(query, name, f"{name}g")
-        if len(rows) != 1:
-            return None
-        row, position, beside = rows[0]
-        is_before = own == NOWHERE or (position < own and not _is_within(position, unseen))
-        return (row, position, read_spans(beside or "")) if is_before else None
+        query = "select row, position, unseen from commits where oid >= ? and oid < ?"
+        before = [
+            (row, position, read_spans(beside or ""))
+            for row, position, beside in self._database.rows(query, name, f"{name}g")
+            if own == NOWHERE or (position < own and not _is_within(position, unseen))
+        ]
+        return before[0] if len(before) == 1 else None
 
     def _add_changes(self, row: int, changes: Iterable[tuple[str, str]]) -> None:
         for _, path in changes:
@@ -293,6 +307,10 @@ class IndexWriter:
             to_bytes(path),
         )
         return int(number)
+
+
+def _does_touch(paths: Set[str], changes: bytes) -> bool:
+    return any(path in paths for _, path in read_changes(changes))
 
 
 def _is_within(position: int, spans: Spans) -> bool:
